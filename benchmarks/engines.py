@@ -1,24 +1,22 @@
 """A forum whose questions Milvus Lite finds, beside one that finds them itself: how alike, and how fast.
 
-Command: ``python -m benchmarks.engines``: questions of Reddit, 200 of them asked by title in both
-forums in turn, by the default ranker, by words, and by vectors; what filling takes; and
-how long 600 writes, 20 a second, take until they can be found in the engine.
-The overlap is the share of the local ten best that the engine finds too, the mean over all queries. A query is asked
-``REPEATS`` times of each forum in turn, and its least time counts, since other work takes the machine now and then;
-processor times are of all. With ``--again`` the forums of the run before are asked.
+Command: ``python -m benchmarks.engines``. Both forums hold questions of Reddit; the titles of 200 of them are searched
+for in turns, by the default ranker, by words, and by vectors. Also measured: what filling takes, and how long 600
+writes, 20 a second, take until they can be found in the engine. The overlap is the share of the local ten best that the
+engine finds too, the mean over all queries. Each forum is searched ``REPEATS`` times, and the least time counts, since
+other work takes the machine now and then; processor times are of all.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import queue
 import random
 import shutil
+import statistics
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,76 +40,82 @@ START_S: Final = 300
 RANKERS: Final = (None, "words", "meaning")
 
 
-def filled(size: int) -> tuple[dict[str, Forum], dict[str, float]]:
+def load_forums(size: int) -> tuple[dict[str, Forum], dict[str, float]]:
     """Return both forums with the same questions, and the seconds that filling them took."""
-    path = write_reddit(FOLDER / "questions.jsonl", size)
-    forums, seconds = {}, {}
-    if (FOLDER / "seconds.json").exists():
-        return {name: Forum.open(FOLDER / name) for name in ("local", "milvus")}, json.loads(
-            (FOLDER / "seconds.json").read_text()
-        )
-    for name in ("local", "milvus"):
-        forums[name] = Forum.create(FOLDER / name)
-        if name == "milvus":
-            forums[name].indexes.use_engine(f"milvus:{FOLDER / 'milvus.db'}")
-        began = time.perf_counter()
-        forums[name].load(path)
-        seconds[name] = round(time.perf_counter() - began, 1)
-        print(name, seconds[name], flush=True)
-    (FOLDER / "seconds.json").write_text(json.dumps(seconds))
-    return forums, seconds
+    archive = write_reddit(FOLDER / "questions.jsonl", size)
+    forums = {name: Forum.create(FOLDER / name) for name in ("local", "milvus")}
+    forums["milvus"].indexes.use_engine(f"milvus:{FOLDER / 'milvus.db'}")
+    return forums, {name: load_seconds(forum, archive) for name, forum in forums.items()}
+
+
+def load_seconds(forum: Forum, archive: Path) -> float:
+    """Load an archive; return how many seconds that took."""
+    began = time.perf_counter()
+    forum.load(archive)
+    return round(time.perf_counter() - began, 1)
 
 
 def server_s() -> float:
     """Return the processor time of what this process has started, which Milvus Lite is."""
-    ticks, found = os.sysconf("SC_CLK_TCK"), 0.0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = path.read_text().rpartition(")")[2].split()
-            if int(fields[1]) == os.getpid():
-                found += (int(fields[11]) + int(fields[12])) / ticks
-    return found
+    return sum(sum(child.cpu_times()[:2]) for child in psutil.Process().children())
 
 
-def compared(forums: dict[str, Forum], asked: Sequence[Question], ranker: str | None) -> dict[str, Any]:
-    """Return times and overlap of one ranker."""
+def search_in_turns(
+    forums: Mapping[str, Forum], questions: Sequence[Question], ranker: str | None = None, repeats: int = 1
+) -> dict[str, Any]:
+    """Search two forums for the same titles in turns; return times, and how many of the first one's ten both have.
+
+    Args:
+        repeats: searches for each title; the least time counts.
+    """
+    first, second = forums
     seconds: dict[str, list[float]] = {name: [] for name in forums}
-    used = dict.fromkeys(forums, 0.0)
-    shared: list[float] = []
-    before_s = server_s()
-    for question in [*asked[:WARMING], *asked]:
+    processor_s = dict.fromkeys(forums, 0.0)
+    shares: list[float] = []
+    for place, question in enumerate([*questions[:WARMING], *questions]):
         query = Query(question.title, filters=Filters(exclude_ids=frozenset([question.id])), ranker=ranker)
-        found: dict[str, set[str]] = {}
+        hits: dict[str, set[str]] = {}
         least = dict.fromkeys(forums, float("inf"))
-        for _ in range(REPEATS):
+        for _ in range(repeats):
             for name, forum in forums.items():
                 began, before = time.perf_counter(), time.process_time()
-                hits = forum.search(query).hits
+                result = forum.search(query)
                 least[name] = min(least[name], time.perf_counter() - began)
-                used[name] += time.process_time() - before
-                found[name] = {hit.question.id for hit in hits}
-        for name, one in least.items():
-            seconds[name].append(one)
-        if found["local"]:
-            shared.append(len(found["local"] & found["milvus"]) / len(found["local"]))
-    used["milvus"] += server_s() - before_s
-    times = {name: percentiles(values[WARMING:]) for name, values in seconds.items()}
+                processor_s[name] += (time.process_time() - before) / repeats
+                hits[name] = {hit.question.id for hit in result.hits}
+        if place >= WARMING:
+            for name, spent in least.items():
+                seconds[name].append(spent)
+            if hits[first]:
+                shares.append(len(hits[first] & hits[second]) / len(hits[first]))
+    times = {name: percentiles(values) for name, values in seconds.items()}
     return {
-        "overlap_at_10": round(sum(shared[WARMING:]) / max(1, len(shared[WARMING:])), 4),
+        "overlap_at_10": round(statistics.fmean(shares), 4),
         "search": times,
-        "processor_ms": {name: round(1000 * one / REPEATS / (WARMING + len(asked)), 2) for name, one in used.items()},
-        "p50_ratio": round(times["milvus"]["p50_ms"] / times["local"]["p50_ms"], 2),
+        "processor_ms": {name: 1000 * spent / (WARMING + len(questions)) for name, spent in processor_s.items()},
+        "p50_ratio": round(times[second]["p50_ms"] / times[first]["p50_ms"], 2),
     }
 
 
-def indexed(forum: Forum) -> dict[str, Any]:
+def compare_ranker(forums: Mapping[str, Forum], questions: Sequence[Question], ranker: str | None) -> dict[str, Any]:
+    """Return times and overlap of one ranker; processor times with those of the engine's process."""
+    before_s = server_s()
+    row = search_in_turns(forums, questions, ranker, REPEATS)
+    row["processor_ms"]["milvus"] += 1000 * (server_s() - before_s) / REPEATS / (WARMING + len(questions))
+    row["processor_ms"] = {name: round(spent, 2) for name, spent in row["processor_ms"].items()}
+    return row
+
+
+def write_delays(forum: Forum) -> dict[str, Any]:
     """Return how long a write takes until the engine has it, at so many writes a second while one follower indexes."""
-    questions = [Question(f"new{place}", one.title, one.body) for place, one in enumerate(forum.questions(), 1)]
+    questions = [
+        Question(f"new{place}", question.title, question.body) for place, question in enumerate(forum.questions(), 1)
+    ]
     waiting: queue.SimpleQueue[float] = queue.SimpleQueue()
-    written, seconds = threading.Event(), list[float]()
+    is_written, seconds = threading.Event(), list[float]()
 
     def follow() -> None:
-        while not written.is_set() or not waiting.empty():
+        while not is_written.is_set() or not waiting.empty():
             stored = waiting.qsize()  # these at least are seen by what follows
             forum.catch_up()
             now = time.perf_counter()
@@ -121,34 +125,38 @@ def indexed(forum: Forum) -> dict[str, Any]:
     forum.add(questions[WRITES])  # the engine reads what it has left to read
     follower = threading.Thread(target=follow)
     follower.start()
-    used = time.process_time() + server_s()
-    for place in range(WRITES):
+    before_s = time.process_time() + server_s()
+    for question in questions[:WRITES]:
         began = time.perf_counter()
-        forum.put_unindexed(questions[place])
+        forum.put_unindexed(question)
         waiting.put(began)
         time.sleep(max(0.0, 1 / WRITES_PER_S - (time.perf_counter() - began)))
-    written.set()
+    is_written.set()
     follower.join()
-    used = time.process_time() + server_s() - used
-    forum.delete([one.id for one in questions[: WRITES + 1]])
-    found = {"writes": WRITES, "per_second": WRITES_PER_S, "processor_ms": round(1000 * used / WRITES, 2)}
-    return found | {name: one for name, one in percentiles(seconds).items() if name != "mean_ms"}
+    spent_s = time.process_time() + server_s() - before_s
+    forum.delete([question.id for question in questions[: WRITES + 1]])
+    return {
+        "writes": WRITES,
+        "per_second": WRITES_PER_S,
+        "processor_ms": round(1000 * spent_s / WRITES, 2),
+        **percentiles(seconds),
+    }
 
 
-def nearest(forums: dict[str, Forum], asked: Sequence[Question]) -> dict[str, float]:
+def nearest(forums: Mapping[str, Forum], questions: Sequence[Question]) -> dict[str, float]:
     """Return the share of the ten exactly nearest vectors that the engine finds; equally near ones count."""
-    local, there = (forums[name].indexes.answering() for name in ("local", "milvus"))
+    local, remote = (forums[name].indexes.answering() for name in ("local", "milvus"))
     assert local is not None
-    assert there is not None
+    assert remote is not None
     assert isinstance(local.index, VectorIndex)
-    assert isinstance(there.index, MilvusVectors)
+    assert isinstance(remote.index, MilvusVectors)
     shared = 0.0
     with one_blas_thread():
-        vectors = local.encode(asked)
+        vectors = local.encode(questions)
     for vector in vectors:
         exact = local.index.search_exactly(vector[None], 10)[0]
         least = exact[-1][1] - 1e-4  # the local vectors are kept in 16 bits
-        [rows] = there.index.nearest(vector[None], 10, "")
+        [rows] = remote.index.nearest(vector[None], 10, "")
         shared += sum(cosine >= least for _, cosine in rows) / len(exact)
     return {"AUTOINDEX": round(shared / len(vectors), 4)}
 
@@ -157,36 +165,29 @@ def main() -> None:
     """Measure and write results/engines.json."""
     parser = option_parser(__doc__)
     parser.add_argument("--questions", type=int, default=QUESTIONS)
-    parser.add_argument("--again", action="store_true", help="search the forums of the run before")
-    options = parser.parse_args()
-    size = options.questions
+    size = parser.parse_args().questions
     client.READ_TIMEOUT_S = START_S
-    if not options.again:
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        FOLDER.mkdir(parents=True)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
-    forums, seconds = filled(size)
-    asked = random.Random(0).sample(list(forums["local"].questions()), QUERIES)
+    forums, load_s = load_forums(size)
+    questions = random.Random(0).sample(list(forums["local"].questions()), QUERIES)
     forums["milvus"].encode()
-    compared(forums, asked[:WARMING], None)  # the engine reads its file
-    found = {ranker or "default": compared(forums, asked, ranker) for ranker in RANKERS}
-    found_nearest = nearest(forums, asked)
-    memory_mb = round(sum(one.memory_info().rss for one in psutil.Process().children(recursive=True)) / 1e6)
-    found_indexed = indexed(forums["milvus"])
-    print(found, found_nearest, found_indexed)
-    for forum in forums.values():
-        forum.close()
+    search_in_turns(forums, questions[:WARMING])  # the engine reads its file
     body = {
         "questions": size,
         "queries": QUERIES,
         "repeats": REPEATS,
-        "load_s": seconds,
+        "load_s": load_s,
         "load_average": os.getloadavg(),
-        "rankers": found,
-        "nearest": found_nearest,
-        "memory_mb": memory_mb,
-        "indexed": found_indexed,
+        "rankers": {ranker or "default": compare_ranker(forums, questions, ranker) for ranker in RANKERS},
+        "nearest": nearest(forums, questions),
+        "memory_mb": round(sum(child.memory_info().rss for child in psutil.Process().children(recursive=True)) / 1e6),
+        "indexed": write_delays(forums["milvus"]),
     }
+    for forum in forums.values():
+        forum.close()
+    print(body)
     if size == QUESTIONS:
         write("engines", COMMAND, body)
 

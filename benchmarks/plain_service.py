@@ -1,8 +1,8 @@
 """The service beside what one would write in an afternoon: FastAPI, MiniLM through sentence-transformers, FAISS.
 
 Command: ``OMP_NUM_THREADS=1 python -m benchmarks.plain_service`` (needs the bench group).
-Both answer titles of the forum's questions over so many connections that ask again at once, each
-with two workers, one after the other in turns; the client shares their cores.
+Both answer titles of the forum's questions over connections that ask again at once, each with two workers, in turns;
+the client shares their cores.
 
 The plain service (``app``) holds the forum's questions in memory, encodes a title, compares it with all vectors
 (``IndexFlatIP``, exact) and returns the ten best with the beginnings of their bodies. It has no words, no probability,
@@ -16,14 +16,7 @@ import asyncio
 import json
 import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +26,7 @@ from recipes.folders import WORK
 from askalike import Forum
 from benchmarks.record import option_parser, write
 from benchmarks.serve_load import copied, measure, requests, row
-from benchmarks.serving import Running, memory_mb, serving
+from benchmarks.serving import Running, memory_mb, running, serving
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.plain_service"
 CONNECTIONS = (1, 16)
@@ -44,7 +37,6 @@ DIMENSIONS = 384
 K = 10
 SHOWN = 300
 FOLDER = "ASKALIKE_PLAIN_SERVICE"
-LONGEST_START_S = 240.0
 
 
 def app() -> Any:
@@ -65,60 +57,36 @@ def app() -> Any:
     def ready() -> dict[str, str]:
         return {"status": "ready"}
 
-    def similar(asked: dict[str, Any]) -> dict[str, Any]:
-        vector = model.encode([asked["title"]], normalize_embeddings=True, show_progress_bar=False)
-        scores, numbers = index.search(vector, int(asked["k"]))
-        found = zip(scores[0].tolist(), numbers[0].tolist(), strict=True)
-        return {"hits": [{"score": score, **questions[number]} for score, number in found]}
+    def similar(query: dict[str, Any]) -> dict[str, Any]:
+        vector = model.encode([query["title"]], normalize_embeddings=True, show_progress_bar=False)
+        scores, numbers = index.search(vector, int(query["k"]))
+        hits = zip(scores[0].tolist(), numbers[0].tolist(), strict=True)
+        return {"hits": [{"score": score, **questions[number]} for score, number in hits]}
 
-    made = FastAPI()
-    made.add_api_route("/readyz", ready)
-    made.add_api_route("/v1/similar", similar, methods=["POST"])
-    return made
+    service = FastAPI()
+    service.add_api_route("/readyz", ready)
+    service.add_api_route("/v1/similar", similar, methods=["POST"])
+    return service
 
 
-def laid_out(forum: Forum) -> Path:
-    """Return a folder with the forum's questions, and vectors of them that are drawn by chance."""
+def write_plain(forum: Forum) -> Path:
+    """Return the plain service's folder: the forum's questions, and vectors that are drawn by chance."""
     folder = WORK / "plain-service"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    held = [{"id": one.id, "title": one.title, "body": one.body[:SHOWN]} for one in forum.questions()]
-    (folder / "questions.json").write_text(json.dumps(held), encoding="utf-8")
-    vectors = np.random.default_rng(0).standard_normal((len(held), DIMENSIONS), dtype=np.float32)
+    rows = [
+        {"id": question.id, "title": question.title, "body": question.body[:SHOWN]} for question in forum.questions()
+    ]
+    (folder / "questions.json").write_text(json.dumps(rows), encoding="utf-8")
+    vectors = np.random.default_rng(0).standard_normal((len(rows), DIMENSIONS), dtype=np.float32)
     np.save(folder / "vectors.npy", vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
     return folder
 
 
-@contextmanager
-def plain(folder: Path) -> Iterator[Running]:
-    """Serve it on a free port; it is ready when this gives it, and stopped at the end."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
-    command = [sys.executable, "-m", "uvicorn", "--factory", "benchmarks.plain_service:app", "--port", str(port)]
-    told = {**os.environ, FOLDER: str(folder), "HF_HUB_OFFLINE": "1"}
-    with (folder / "service.log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, "--workers", str(WORKERS), "--no-access-log"],
-            env=told,
-            stderr=log,
-            stdout=log,
-            start_new_session=True,
-        )
-        try:
-            end = time.monotonic() + LONGEST_START_S
-            while True:
-                with suppress(OSError):
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).close()
-                    break
-                if process.poll() is not None or time.monotonic() > end:
-                    sys.exit(f"the plain service did not start: {folder / 'service.log'}")
-                time.sleep(0.2)
-            yield Running(process, port)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
-            process.wait(60)
+def plain(folder: Path) -> AbstractContextManager[Running]:
+    """Return a context in which the plain service runs."""
+    command = ["uvicorn", "--factory", "benchmarks.plain_service:app", "--workers", str(WORKERS), "--no-access-log"]
+    return running(command, folder / "service.log", {FOLDER: str(folder), "HF_HUB_OFFLINE": "1"})
 
 
 def main() -> None:
@@ -126,18 +94,18 @@ def main() -> None:
     option_parser(__doc__).parse_args()
     folder = copied()
     with Forum.open(folder) as forum:
-        bodies, held, rival = requests(forum, "title"), len(forum), laid_out(forum)
+        bodies, size, rival = requests(forum, "title"), len(forum), write_plain(forum)
     rows: dict[str, dict[str, list[Any]]] = {}
     memory: dict[str, list[float]] = {}
     for _ in range(TURNS):
         for name, serve in (("askalike", serving(folder, "--workers", str(WORKERS))), ("plain", plain(rival))):
-            with serve as running:
-                asyncio.run(measure(running, bodies, 8, 0, 3.0))  # caches, lazily read files
+            with serve as service:
+                asyncio.run(measure(service, bodies, 8, 0, 3.0))  # caches, lazily read files
                 for connections in CONNECTIONS:
-                    found = row(asyncio.run(measure(running, bodies, connections, 0, SECONDS)), SECONDS)
-                    rows.setdefault(name, {}).setdefault(str(connections), []).append(found)
-                    print(name, connections, found, flush=True)
-                memory[name] = list(memory_mb(running.process.pid))
+                    turn = row(asyncio.run(measure(service, bodies, connections, 0, SECONDS)), SECONDS)
+                    rows.setdefault(name, {}).setdefault(str(connections), []).append(turn)
+                    print(name, connections, turn, flush=True)
+                memory[name] = list(memory_mb(service.process.pid))
     ratios = {
         connections: [
             round(ours["per_s"] / theirs["per_s"], 2)
@@ -146,7 +114,7 @@ def main() -> None:
         for connections in rows["plain"]
     }
     body = {
-        "questions": held,
+        "questions": size,
         "workers": WORKERS,
         "seconds each": SECONDS,
         "services": rows,

@@ -28,8 +28,9 @@ from recipes.scorer.pairs import WORDS_ALONE
 
 from askalike.errors import AskalikeError
 from askalike.forum import Forum
-from askalike.types import Filters, Question
-from benchmarks.record import option_parser, percentiles, write, write_reddit
+from askalike.types import Question
+from benchmarks.engines import load_seconds, search_in_turns
+from benchmarks.record import option_parser, write, write_reddit
 
 COMMAND: Final = "python -m benchmarks.postgres"
 QUESTIONS, QUERIES, KILLS = 20_000, 200, 20
@@ -59,67 +60,45 @@ def database(running: Any, name: str) -> str:
 # -- loading and searching -------------------------------------------------------------------------------------------
 
 
-def compared(address: str) -> dict[str, Any]:
+def compare(address: str) -> dict[str, Any]:
     """Return what loading and searching take in a file and in PostgreSQL, and how alike the results are."""
-    path, load_s = write_reddit(FOLDER / "questions.jsonl", QUESTIONS), {}
-    opened: dict[str, Forum] = {}
-    for name in ("file", "postgresql"):
-        if name == "file":
-            opened[name] = Forum.create(FOLDER / "file")
-        else:
-            opened[name] = Forum.attach(FOLDER / "attached", address)
-        began = time.perf_counter()
-        opened[name].load(path)
-        load_s[name] = round(time.perf_counter() - began, 1)
-    asked = random.Random(0).sample(list(opened["file"].questions()), QUERIES)
-    seconds: dict[str, list[float]] = {name: [] for name in opened}
-    shared = 0.0
-    for question in [*asked[:10], *asked]:
-        found = {}
-        for name, forum in opened.items():
-            began = time.perf_counter()
-            hits = forum.similar(question.title, filters=Filters(exclude_ids=frozenset([question.id])))
-            seconds[name].append(time.perf_counter() - began)
-            found[name] = {hit.question.id for hit in hits}
-        shared += len(found["file"] & found["postgresql"]) / max(len(found["file"]), 1)
-    search = {name: percentiles(values[10:]) for name, values in seconds.items()}
-    for forum in opened.values():
+    archive = write_reddit(FOLDER / "questions.jsonl", QUESTIONS)
+    forums = {"file": Forum.create(FOLDER / "file"), "postgresql": Forum.attach(FOLDER / "attached", address)}
+    load_s = {name: load_seconds(forum, archive) for name, forum in forums.items()}
+    questions = random.Random(0).sample(list(forums["file"].questions()), QUERIES)
+    row = search_in_turns(forums, questions)
+    for forum in forums.values():
         forum.close()
-    return {
-        "load_s": load_s,
-        "search": search,
-        "p50_ratio": round(search["postgresql"]["p50_ms"] / search["file"]["p50_ms"], 2),
-        "overlap_at_10": round(shared / (len(asked) + 10), 4),
-    }
+    return {"load_s": load_s, **row}
 
 
 # -- kills -----------------------------------------------------------------------------------------------------------
 
 
 def writer(folder: Path, seed: int) -> None:
-    """Write until killed, saying what was acknowledged; a write that is refused is tried no more."""
-    chance, held = random.Random(seed), list[str]()
+    """Write until killed, printing what was acknowledged; a write that is refused is not tried again."""
+    chance, names = random.Random(seed), list[str]()
     with Forum.open(folder, settings=WORDS_ALONE) as forum:
         for number in range(1_000_000):
             kind = chance.choice(("add", "add", "add", "edit", "delete"))
-            if kind == "add" or not held:
-                one = Question(f"w{seed}-{number}", f"word{seed}x{number} trouble")
-                held.append(one.id)
+            if kind == "add" or not names:
+                name, title = f"w{seed}-{number}", f"word{seed}x{number} trouble"
+                names.append(name)
             elif kind == "edit":
-                one = Question(chance.choice(held), f"word{seed}x{number} edited")
+                name, title = chance.choice(names), f"word{seed}x{number} edited"
             else:
-                one = Question(held.pop(chance.randrange(len(held))), "")
-            print("begin", one.id, flush=True)
+                name, title = names.pop(chance.randrange(len(names))), ""
+            print("begin", name, flush=True)
             try:
-                if one.title:
-                    forum.put_unindexed([one])
+                if title:
+                    forum.put_unindexed([Question(name, title)])
                 else:
-                    forum.put_unindexed(gone=[one.id])
+                    forum.put_unindexed(gone=[name])
             except AskalikeError as error:
-                print("refused", one.id, str(error)[:100].replace("\n", " "), flush=True)
+                print("refused", name, str(error)[:100].replace("\n", " "), flush=True)
                 time.sleep(0.05)
                 continue
-            print("done", one.id, one.title, flush=True)
+            print("done", name, title, flush=True)
 
 
 def restart(running: Any) -> None:
@@ -140,8 +119,13 @@ def restart(running: Any) -> None:
     sys.exit("PostgreSQL does not start again")
 
 
-def killed(running: Any, folder: Path, seed: int, chance: random.Random, held: dict[str, str], open_: set[str]) -> int:
-    """Let one writer run until a kill; note what was acknowledged in ``held`` and what is not known in ``open_``."""
+def kill_once(
+    running: Any, folder: Path, seed: int, chance: random.Random, titles: dict[str, str], unknown: set[str]
+) -> int:
+    """Let one writer run until a kill; note acknowledged writes in ``titles``, those without an answer in ``unknown``.
+
+    The number of acknowledged writes is returned.
+    """
     writing = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.postgres", "--write", str(folder), str(seed)],
         stdout=subprocess.PIPE,
@@ -166,13 +150,13 @@ def killed(running: Any, folder: Path, seed: int, chance: random.Random, held: d
             pending = identifier
         elif word == "done":
             acknowledged, pending = acknowledged + 1, ""
-            held[identifier] = title
-            open_.discard(identifier)
+            titles[identifier] = title
+            unknown.discard(identifier)
         elif word == "refused":  # the server went away: perhaps after the commit
-            open_.add(identifier)
+            unknown.add(identifier)
             pending = ""
     if pending:
-        open_.add(pending)
+        unknown.add(pending)
     writing.wait()
     return acknowledged
 
@@ -181,26 +165,26 @@ def kills(running: Any, address: str) -> dict[str, Any]:
     """Kill server and writers, and look for every acknowledged write."""
     folder, chance = FOLDER / "killed", random.Random(0)
     Forum.attach(folder, address, settings=WORDS_ALONE).close()
-    held: dict[str, str] = {}
-    open_: set[str] = set()
+    titles: dict[str, str] = {}
+    unknown: set[str] = set()
     acknowledged = 0
     for seed in range(KILLS):
-        acknowledged += killed(running, folder, seed, chance, held, open_)
+        acknowledged += kill_once(running, folder, seed, chance, titles, unknown)
         print(f"kill {seed + 1}: {acknowledged:,} acknowledged", flush=True)
+    known = {name: title for name, title in titles.items() if name not in unknown}
+    present = {name: title for name, title in known.items() if title}
     wrong = {}
-    for name in ("this machine", "a second machine"):
-        with Forum.attach(FOLDER / name.replace(" ", "-"), address, settings=WORDS_ALONE) as forum:
+    for machine in ("this machine", "a second machine"):
+        with Forum.attach(FOLDER / machine.replace(" ", "-"), address, settings=WORDS_ALONE) as forum:
             forum.catch_up()
-            there = {question.id: question.title for question in forum.questions()}
-            known = {one: title for one, title in held.items() if one not in open_}
-            by_record = sum(there.get(one, "") != title for one, title in known.items())
-            present = {one: title for one, title in known.items() if title}
+            stored = {question.id: question.title for question in forum.questions()}
             results = forum.similar_many([title.split()[0] for title in present.values()])
-            by_words = sum(
-                one not in {hit.question.id for hit in found.hits} for one, found in zip(present, results, strict=True)
-            )
-        wrong[name] = {"by record": by_record, "by words": by_words}
-    return {"kills": KILLS, "acknowledged": acknowledged, "unknown": len(open_), "wrong": wrong}
+        ids = [{hit.question.id for hit in result.hits} for result in results]
+        wrong[machine] = {
+            "by record": sum(stored.get(name, "") != title for name, title in known.items()),
+            "by words": sum(name not in of_query for name, of_query in zip(present, ids, strict=True)),
+        }
+    return {"kills": KILLS, "acknowledged": acknowledged, "unknown": len(unknown), "wrong": wrong}
 
 
 def main() -> None:
@@ -214,13 +198,14 @@ def main() -> None:
     FOLDER.mkdir(parents=True)
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")
     running = server()
-    with contextlib.closing(contextlib.ExitStack()) as held:
-        held.callback(running.cleanup)
-        found = compared(database(running, "forum"))
-        print(found, flush=True)
-        found["killed"] = kills(running, database(running, "killed"))
-    print(found["killed"])
-    write("postgres", COMMAND, {"questions": QUESTIONS, "queries": QUERIES, **found})
+    try:
+        body = compare(database(running, "forum"))
+        print(body, flush=True)
+        body["killed"] = kills(running, database(running, "killed"))
+    finally:
+        running.cleanup()
+    print(body["killed"])
+    write("postgres", COMMAND, {"questions": QUESTIONS, "queries": QUERIES, **body})
 
 
 if __name__ == "__main__":

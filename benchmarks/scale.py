@@ -9,8 +9,8 @@ would.
 The forum is built in a process of its own. Meanwhile this one looks at the write-ahead log and takes the lock of
 writers for a moment, over and over, to see how long another writer would have waited. Searches are of titles, and of
 titles and bodies, of real questions that are in the forum and excluded from their answers. All times but those of
-indexing and waiting are processor time of one thread, which a busy machine changes little. bm25s is built up to
-``--rivals`` questions only.
+indexing and waiting are processor time of one thread, which a busy machine changes little. bm25s searches titles in
+forums of up to ``--rivals`` questions.
 
 ``--asked FOLDER…`` searches forums that are there, as ``--keep`` leaves them, in turns, so that a machine that is fast
 at one moment and slow at another favours none of them: titles, and titles and bodies.
@@ -48,11 +48,8 @@ REPLACED: Final = 0.3
 POOL: Final = 300_000
 """Words that replacements are drawn from."""
 ADDED: Final = 30
-COMPARED: Final = 100
 BLOCK: Final = 20
 """Queries that a forum answers before it is the next one's turn."""
-EXACT: Final = 40
-"""Queries whose nearest vectors are also found by comparing all."""
 K: Final = 10
 SAMPLED_EVERY_S: Final = 0.05
 FORMS: Final = ("title", "title and body")
@@ -178,8 +175,8 @@ def build_watched(folder: Path, archive: Path) -> dict[str, Any]:
 
     with Sampler(sample):
         words = [sys.executable, "-m", "benchmarks.scale", "--build", str(folder), str(archive)]
-        built = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-    report: dict[str, Any] = json.loads(built.stdout.splitlines()[-1])
+        printed = subprocess.check_output(words, text=True)
+    report: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return report | {
         "largest write-ahead log, MB": round(log_bytes / 1e6, 1),
         "longest wait of another writer, s": round(longest_wait_s, 2),
@@ -201,25 +198,19 @@ def disk_mb(folder: Path) -> dict[str, float]:
 # -- searching ---------------------------------------------------------------------------------------------------------
 
 
-def searches(forum: Forum, questions: Iterable[Question], form: str, ranker: str | None) -> list[Callable[[], object]]:
+def searches(forum: Forum, questions: Iterable[Question], form: str) -> list[Callable[[], object]]:
     """Return searches for what is like each of a forum's questions."""
 
     def search(question: Question) -> object:
         own = Filters(exclude_ids=frozenset([question.id]))
         body = question.body if form == FORMS[1] else ""
-        return forum.search(Query(question.title, body, question.markup, K, own, ranker, is_canonical=True))
+        return forum.search(Query(question.title, body, question.markup, K, own, is_canonical=True))
 
     return [partial(search, question) for question in questions]
 
 
-def terms_of(forum: Forum, question: Question, form: str) -> list[str]:
-    """Return the distinct terms of a query."""
-    prepared = forum.analyzer.prepare(question.title, question.body if form == FORMS[1] else "", question.markup)
-    return list(dict.fromkeys([*prepared.title, *prepared.body]))
-
-
-def by_bm25s(forum: Forum, questions: list[Question]) -> dict[str, list[Callable[[], object]]]:
-    """Return searches by bm25s over all terms of the forum, by form."""
+def by_bm25s(forum: Forum, questions: list[Question]) -> list[Callable[[], object]]:
+    """Return searches by title with bm25s, over all terms of the forum."""
     import bm25s
 
     rival = bm25s.BM25(backend="numba")
@@ -234,13 +225,8 @@ def by_bm25s(forum: Forum, questions: list[Question]) -> dict[str, list[Callable
     def search(terms: list[str]) -> object:
         return rival.retrieve([terms], k=K, show_progress=False) if terms else None
 
-    return {
-        form: [
-            partial(search, [term for term in terms_of(forum, question, form) if term in known])
-            for question in questions
-        ]
-        for form in FORMS
-    }
+    titles = (forum.analyzer.prepare(question.title, "", question.markup).title for question in questions)
+    return [partial(search, [term for term in dict.fromkeys(title) if term in known]) for title in titles]
 
 
 def times(work: list[Callable[[], object]]) -> dict[str, float]:
@@ -262,22 +248,12 @@ def search_in_turns(folders: list[Path], queries: int) -> list[dict[str, Any]]:
             block = sample[max(0, start) : max(0, start) + BLOCK]
             for forum, of_forum in zip(forums, seconds, strict=True):
                 for form in FORMS:
-                    spent = [processor_s(piece) for piece in searches(forum, block, form, None)]
+                    spent = [processor_s(search) for search in searches(forum, block, form)]
                     of_forum.setdefault(form, []).extend(spent if start >= 0 else [])  # the first turn warms up
         return [
             {"questions": len(forum), **{name: percentiles(spent) for name, spent in of_forum.items()}}
             for forum, of_forum in zip(forums, seconds, strict=True)
         ]
-
-
-def opening(folder: Path, title: str) -> dict[str, float]:
-    """Return the processor time of opening and of the first search, in this process, which has done nothing else."""
-    forum = Forum.open(folder)
-    opened_s = time.process_time()
-    forum.similar(title)
-    first_s = time.process_time() - opened_s
-    forum.close()
-    return {"import and open, processor_s": round(opened_s, 3), "first search, processor_s": round(first_s, 3)}
 
 
 def added_until_found(forum: Forum, questions: list[Question]) -> dict[str, float]:
@@ -289,34 +265,6 @@ def added_until_found(forum: Forum, questions: list[Question]) -> dict[str, floa
         assert forum.similar(f"zzadded{number}", k=1)[0].question.id == new.id
     forum.delete([f"added-{number}" for number in range(len(questions))])
     return percentiles(seconds)
-
-
-def likely_pairs(forum: Forum) -> dict[str, float]:
-    """Return what the likely pairs of a question take, when all texts have been read."""
-    reading_s = processor_s(forum.pairs.read_texts)
-    before, asked = forum.pairs.waiting(), count()
-    seconds = processor_s(lambda: forum.pairs.advance(1e9, lambda: next(asked) > COMPARED))
-    compared = max(1, before - forum.pairs.waiting())
-    return {
-        "reading all texts, s": round(reading_s, 1),
-        "questions compared": compared,
-        "a question, ms": round(1000 * seconds / compared, 2),
-    }
-
-
-def nearest_vectors(forum: Forum, queries: int) -> dict[str, Any]:
-    """Return what finding the nearest vectors takes in the forum's own index, and how many of them are found."""
-    vectors = forum.indexes.answering()
-    assert vectors is not None
-    index: Any = vectors.index
-    drawn = np.random.default_rng(2).choice(index.numbers(), queries, replace=False)
-    rows = index.vectors(drawn)[1]
-    shared = [
-        len(dict(index.search(row[None], K)[0]).keys() & dict(index.search_exactly(row[None], K)[0]).keys())
-        for row in rows[:EXACT]
-    ]
-    spent = times([partial(index.search, row[None], K) for row in rows])
-    return spent | {"recall_at_10": round(float(np.mean(shared)) / K, 4)}
 
 
 def measure(folder: Path, *, size: int, queries: int, rivals: int) -> dict[str, Any]:
@@ -331,18 +279,9 @@ def measure(folder: Path, *, size: int, queries: int, rivals: int) -> dict[str, 
     with Forum.open(path) as forum:
         numbers = random.Random(0).sample(range(1, min(size, REAL) + 1), queries)
         sample = list(forum.store.questions_by_num(numbers).values())
-    words = [sys.executable, "-m", "benchmarks.scale", "--open", str(path), sample[0].title]
-    body["opening"] = json.loads(subprocess.check_output(words, text=True).splitlines()[-1])
-    with Forum.open(path) as forum:
-        body["search"] = {form: times(searches(forum, sample, form, None)) for form in FORMS}
-        body["words"] = {
-            f"askalike by words, {form}": times(searches(forum, sample, form, "lexical")) for form in FORMS
-        }
-        if size <= rivals:
-            body["words"] |= {f"bm25s, {form}": times(work) for form, work in by_bm25s(forum, sample).items()}
+        body["search"] = {form: times(searches(forum, sample, form)) for form in FORMS}
+        body["words"] = {"bm25s, title": times(by_bm25s(forum, sample))} if size <= rivals else {}
         body["added until found"] = added_until_found(forum, sample[:ADDED])
-        body["likely pairs"] = likely_pairs(forum)
-        body["nearest vectors"] = nearest_vectors(forum, queries)
     return body | {"load_15_min_at_end": round(os.getloadavg()[2], 2)}
 
 
@@ -355,7 +294,6 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="leave the forum, for --asked and other measurements")
     parser.add_argument("--asked", nargs="+", type=Path, metavar="FOLDER", help="search these forums in turns instead")
     parser.add_argument("--build", nargs=2, type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--open", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.asked:
         rows = search_in_turns(options.asked, options.queries)
@@ -363,8 +301,6 @@ def main() -> None:
         write("sizes-in-turns", f"{COMMAND} --asked FOLDER…", {"rows": rows, "load_15_min_at_end": load})
     elif options.build:
         print(json.dumps(build(*options.build)))
-    elif options.open:
-        print(json.dumps(opening(Path(options.open[0]), options.open[1])))
     else:
         folder = WORK / f"scale-{options.questions}"
         body = measure(folder, size=options.questions, queries=options.queries, rivals=options.rivals)

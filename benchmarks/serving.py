@@ -9,16 +9,17 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+import psutil
 
 from askalike.client import Client
 
-__all__ = ["Running", "handles", "memory_mb", "serving"]
-
-LONGEST_START_S = 120.0
+LONGEST_START_S: Final = 240.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,46 +35,48 @@ class Running:
         return Client(f"http://127.0.0.1:{self.port}")
 
 
+def free_port() -> int:
+    """Return a port of the loopback that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
 @contextmanager
 def serving(forum: Path, *options: str) -> Iterator[Running]:
     """Serve a forum on a free port; it is ready when this gives it, and stopped at the end."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "askalike.cli.main",
-        "serve",
-        str(forum),
-        "--port",
-        str(port),
-        "--rate",
-        "0",
-        "--log-json",
-    ]
-    with (forum.parent / "service.log").open("wb") as log:
-        process = subprocess.Popen([*command, *options], stderr=log, stdout=log, start_new_session=True)
-        running = Running(process, port)
-        try:
-            _wait_until_ready(running)
-            yield running
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
-            process.wait(60)
+    command = ["askalike.cli.main", "serve", str(forum), "--rate", "0", "--log-json", *options]
+    with running(command, forum.parent / "service.log") as service:
+        yield service
 
 
-def _wait_until_ready(running: Running) -> None:
-    end = time.monotonic() + LONGEST_START_S
-    while True:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{running.port}/readyz", timeout=5).close()
-            return
-        except OSError:
-            if running.process.poll() is not None or time.monotonic() > end:
-                raise
+@contextmanager
+def running(module: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
+    """Run a module that serves the option ``--port``, and stop it at the end; it is ready when this gives it.
+
+    Args:
+        module: its name and arguments.
+        log: what the service prints.
+        environment: variables beside those of this process.
+    """
+    port = free_port()
+    command = [sys.executable, "-m", *module, "--port", str(port)]
+    variables = {**os.environ, **(environment or {})}
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, env=variables, stderr=file, stdout=file, start_new_session=True)
+    try:
+        end = time.monotonic() + LONGEST_START_S
+        while True:
+            with suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).close()
+                break
+            if process.poll() is not None or time.monotonic() > end:
+                sys.exit(f"the service did not start: {log}")
             time.sleep(0.05)
+        yield Running(process, port)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
 
 
 def memory_mb(pid: int) -> tuple[float, float]:
@@ -98,11 +101,6 @@ def handles(pid: int) -> int:
 
 
 def _with_children(pid: int) -> list[int]:
-    family, waiting = list[int](), [pid]
-    while waiting:
-        process = waiting.pop()
-        family.append(process)
-        with suppress(OSError):
-            children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
-            waiting += map(int, children.split())
-    return family
+    with suppress(psutil.NoSuchProcess):
+        return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+    return []

@@ -48,7 +48,7 @@ BETWEEN: Final = 0.25
 """τ: how far neighbours differ."""
 
 CHANCE: Final = 7.81
-"""The 5 % point of χ² with three degrees of freedom: the least of 3.84, 5.99 and this by which no set was worse off than
+"""The 5 % point of χ² with three degrees of freedom: the least of 3.84, 5.99 and this with which no set was worse than
 without judgements."""
 
 LEAST_RISE: Final = 0.1
