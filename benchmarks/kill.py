@@ -5,8 +5,8 @@ worker processes in turn, one makes a forum and loads the archive for the first 
 loaded and encoded, and loads two versions of the archive one after the other again and again: in one of them every
 twentieth question is missing, and others are edited. Meanwhile another thread of each worker adds, edits and deletes
 questions and answers, marks and judges pairs, those with questions that go and return too, and tries dates that no
-reader could take. The worker says on its output what it begins and what was acknowledged. The parent kills it, opens
-the forum, and checks that
+reader could take. The worker prints what it begins and what was acknowledged. The parent kills it, opens the forum, and
+checks that
 
 - it opens, and passes SQLite's own check;
 - of the archive it holds one version whole: that of the last load, or of the one under way;
@@ -33,7 +33,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -53,7 +53,7 @@ COMMAND: Final = "python -m benchmarks.kill"
 KILLS: Final = 50
 QUESTIONS: Final = 20_000
 LONGEST_S: Final = {"first": 12.0, "again": 20.0}
-"""The longest time until a kill, in a first load and in loads that come again."""
+"""The longest time until a kill, in a first load and in repeated loads."""
 LONGEST_START_S: Final = 300.0
 SMALLEST_OVERLAP: Final = 0.9
 PROBES: Final = 25
@@ -94,7 +94,7 @@ class Outcome:
 
 
 def worker(folder: Path, versions: Versions, seed: int, kind: str) -> None:
-    """Load and write until killed, telling each step."""
+    """Load and write until killed, printing each step."""
     tell("begin", "create")
     with Forum.create(folder) if kind == "first" else Forum.open(folder) as forum:
         tell("done", "create")
@@ -109,9 +109,7 @@ def worker(folder: Path, versions: Versions, seed: int, kind: str) -> None:
 
 def write_singly(forum: Forum, seed: int) -> None:
     """Write one thing after the other."""
-    chance = random.Random(seed)
-    bulk = [question.id for question in forum.questions()]
-    writer = Writer(forum, chance, seed, bulk)
+    writer = Writer(forum, random.Random(seed), seed, [question.id for question in forum.questions()])
     while True:
         writer.step()
         time.sleep(0.002)
@@ -119,7 +117,7 @@ def write_singly(forum: Forum, seed: int) -> None:
 
 @dataclass
 class Writer:
-    """Writes one thing after the other beside a load, telling each.
+    """Writes one thing after the other beside a load, and prints each.
 
     Args:
         bulk: ids of the archive; some go and return.
@@ -140,67 +138,68 @@ class Writer:
         kinds = ["add", "add", "edit", "hostile", "answer", "link", "judge", "delete", "delete answer", "unlink"]
         kind = self.chance.choice(kinds)
         subject = f"{self.chance.choice(WORDS)} trouble {self.seed} {self.number}"
-        one = Question(f"new-{self.seed}-{self.number}", subject, "x " * 30, created=datetime(2024, 1, 1, tzinfo=UTC))
+        name = f"new-{self.seed}-{self.number}"
         if kind == "hostile":
-            self._told(kind, [one.id], lambda: self.forum.add([Question(one.id, "t", created=HOSTILE[0])]))
-            self._told(kind, [one.id], lambda: self.forum.put([Question(one.id, "t", closed=HOSTILE[1])]))
+            tell_write(kind, [name], lambda: self.forum.add([Question(name, "t", created=HOSTILE[0])]))
+            tell_write(kind, [name], lambda: self.forum.put([Question(name, "t", closed=HOSTILE[1])]))
         elif kind == "add" or not self.own:
+            question = Question(name, subject, "x " * 30, created=datetime(2024, 1, 1, tzinfo=UTC))
             if self.number % 10:
-                self._told("put", [one.id, one.title], lambda: self.forum.put_unindexed([one]))
+                tell_write("put", [name, subject], lambda: self.forum.put_unindexed([question]))
             else:  # and waits until it is indexed, after what the load indexes
-                self._told("add", [one.id, one.title], lambda: self.forum.add([one]))
-            self.own.append(one.id)
+                tell_write("add", [name, subject], lambda: self.forum.add([question]))
+            self.own.append(name)
         elif kind == "edit":
             edited = Question(self.chance.choice(self.own), subject)
-            self._told("put", [edited.id, edited.title], lambda: self.forum.put_unindexed([edited]))
+            tell_write("put", [edited.id, subject], lambda: self.forum.put_unindexed([edited]))
         elif kind == "answer":
             answer = Answer(f"a-{self.seed}-{self.number}", self._target(), subject)
-            if self._told("answer", [answer.id, answer.question_id], lambda: self.forum.store.put_answers([answer])):
+            if tell_write("answer", [answer.id, answer.question_id], lambda: self.forum.store.put_answers([answer])):
                 self.answers.append(answer.id)
         elif kind == "link" and self.bulk:
             link = Link(self._target(), self._target(), self.chance.choice(["duplicate", "related"]))
             key = [link.source_id, link.target_id, link.kind]
-            if self._told("link", key, lambda: self.forum.store.put_links([link])):
+            if tell_write("link", key, lambda: self.forum.store.put_links([link])):
                 self.links.append(link)
         elif kind == "judge" and self.bulk:
             pair = (self._target(), self._target())
             verdict = self.chance.choice(get_args(Verdict))
-            self._told("judge", [*pair, verdict, subject], lambda: self.forum.judge(*pair, verdict, by=subject))
+            tell_write("judge", [*pair, verdict, subject], lambda: self.forum.judge(*pair, verdict, by=subject))
         elif kind == "unlink" and self.links:
             link = self.links.pop()
             key = [link.source_id, link.target_id, link.kind]
-            self._told("unlink", key, lambda: self.forum.store.delete_links([link]))
+            tell_write("unlink", key, lambda: self.forum.store.delete_links([link]))
         elif kind == "delete answer" and self.answers:
-            gone = self.answers.pop(self.chance.randrange(len(self.answers)))
-            self._told("delete answer", [gone], lambda: self.forum.store.delete_answers([gone]))
+            identifier = self.answers.pop(self.chance.randrange(len(self.answers)))
+            tell_write(kind, [identifier], lambda: self.forum.store.delete_answers([identifier]))
         elif kind == "delete":
             identifier = self.own.pop(self.chance.randrange(len(self.own)))
-            self._told("delete", [identifier], lambda: self.forum.put_unindexed(gone=[identifier]))
+            tell_write(kind, [identifier], lambda: self.forum.put_unindexed(gone=[identifier]))
 
     def _target(self) -> str:
         """Return the id of a question that a load may take away; in a forum that is still empty, one of its own."""
         return self.chance.choice(self.bulk or self.own)
 
-    @staticmethod
-    def _told(kind: str, about: list[str], call: Any) -> bool:
-        """Write, saying so before and after; return whether it was acknowledged."""
-        tell("begin", kind, *about)
-        began = time.monotonic()
-        try:
-            call()
-        except (InputError, UnknownIdError) as error:
-            tell("refused", kind, *about, str(error))
-            return False
-        tell("done", kind, *about, f"{time.monotonic() - began:.3f}")
-        return True
+
+def tell_write(kind: str, details: list[str], write: Callable[[], object]) -> bool:
+    """Write, and print that before and after; return whether it was acknowledged."""
+    tell("begin", kind, *details)
+    began = time.monotonic()
+    try:
+        write()
+    except (InputError, UnknownIdError) as error:
+        tell("refused", kind, *details, str(error))
+        return False
+    tell("done", kind, *details, f"{time.monotonic() - began:.3f}")
+    return True
 
 
-_informativeness = threading.Lock()
+_output_lock = threading.Lock()
 
 
 def tell(*words: str) -> None:
-    """Say one step, at once."""
-    with _informativeness:
+    """Print one step, at once."""
+    with _output_lock:
         sys.stdout.write(json.dumps(words) + "\n")
         sys.stdout.flush()
 
@@ -210,9 +209,13 @@ def tell(*words: str) -> None:
 
 @dataclass
 class Ledger:
-    """What was acknowledged, and the writes that were under way: each may be there or not."""
+    """What was acknowledged, and the writes that were under way: each may be there or not.
 
-    versions: list[str] = field(default_factory=list)
+    Args:
+        versions: of the archive, one of which must be there; "" for none.
+    """
+
+    versions: list[str] = field(default_factory=lambda: [""])
     questions: dict[str, str] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
     links: set[tuple[str, ...]] = field(default_factory=set)
@@ -222,81 +225,80 @@ class Ledger:
     acknowledged: int = 0
     longest_write_s: float = 0.0
 
-    @classmethod
-    def of(cls, steps: Iterable[list[str]], held: str) -> Ledger:
-        """Return what steps come to; ``held`` names the version of the archive before them, "" for none."""
-        ledger = cls(versions=[held])
+    def read(self, steps: Iterable[list[str]]) -> None:
+        """Take the steps that a process printed."""
         under_way: dict[bool, list[str] | None] = {}
-        for said, *step in steps:
+        for state, *step in steps:
             is_load = step[0] in ("create", "load")
-            under_way[is_load] = step if said == "begin" else None
-            if said == "done":
-                ledger.acknowledged += 1
-                ledger.apply(step)
+            under_way[is_load] = step if state == "begin" else None
+            if state == "done":
+                self.acknowledged += 1
+                self.apply(step)
                 if not is_load and step[0] != "add":
-                    ledger.longest_write_s = max(ledger.longest_write_s, float(step[-1]))
-        ledger.pending = [step for step in under_way.values() if step is not None]
-        ledger.versions += [step[1] for step in ledger.pending if step[0] == "load"]
-        return ledger
+                    self.longest_write_s = max(self.longest_write_s, float(step[-1]))
+        self.pending = [step for step in under_way.values() if step is not None]
+        self.versions += [step[1] for step in self.pending if step[0] == "load"]
 
     def apply(self, step: list[str]) -> None:
         """Take a write as done."""
-        kind, *about = step
+        kind, *details = step
         if kind == "load":
-            self.versions = [about[0]]
+            self.versions = [details[0]]
         elif kind in ("put", "add"):
-            self.questions[about[0]] = about[1]
+            self.questions[details[0]] = details[1]
         elif kind == "delete":
-            del self.questions[about[0]]
-            self.answers = {answer: question for answer, question in self.answers.items() if question != about[0]}
+            del self.questions[details[0]]
+            self.answers = {answer: question for answer, question in self.answers.items() if question != details[0]}
         elif kind == "answer":
-            self.answers[about[0]] = about[1]
+            self.answers[details[0]] = details[1]
         elif kind == "delete answer":
-            self.answers.pop(about[0], None)
+            self.answers.pop(details[0], None)
         elif kind == "link":
-            self.links.add(tuple(about[:3]))
+            self.links.add(tuple(details[:3]))
         elif kind == "unlink":
-            self.links.discard(tuple(about[:3]))
+            self.links.discard(tuple(details[:3]))
         elif kind == "judge":
-            self.judgements[tuple(about[:4])] += 1
+            self.judgements[tuple(details[:4])] += 1
         elif kind == "hostile":
-            self.hostile.append(about[0])
+            self.hostile.append(details[0])
 
     def state(self) -> tuple[Any, ...]:
         """Return what the archive must hold beside the loaded archive."""
         return dict(self.questions), dict(self.answers), set(self.links), Counter(self.judgements)
 
     def check(self, archive: sqlite3.Connection) -> None:
-        """Raise AssertionError unless the archive holds what was acknowledged; what was under way is settled by it."""
+        """Raise AssertionError unless the archive holds what was acknowledged, and take from it what was under way."""
         assert not self.hostile, f"a date out of range was taken: {self.hostile[:3]}"
-        select = archive.execute
-        manual = "source = (SELECT num FROM sources WHERE name = 'manual')"
-        found = (
-            dict(map(tuple, select(f"SELECT id, title FROM questions WHERE {manual}"))),
-            dict(map(tuple, select(f"SELECT id, question_id FROM answers WHERE {manual}"))),
-            set(map(tuple, select(f"SELECT source_id, target_id, kind FROM links WHERE {manual}"))),
-            Counter(map(tuple, select("SELECT question_id, candidate_id, verdict, judge FROM feedback"))),
-        )
-        expected = self.state()
-        if found != expected:
+        stored, expected = written_beside(archive), self.state()
+        if stored != expected:
             for step in self.pending:
                 if step[0] not in ("create", "load", "hostile"):
                     self.apply(step)
         self.pending = []  # it is known now what became of it
-        if found != self.state():
+        if stored != self.state():
             parts = ("questions", "answers", "links", "judgements")
             wrong = {
                 name: (_less(here, there), _less(there, here))
-                for name, here, there in zip(parts, found, expected, strict=True)
-                if here != there
+                for name, here, there in zip(parts, stored, expected, strict=True)
             }
             raise AssertionError(f"differs from what was acknowledged; too many, too few: {wrong}")
 
 
-def _less(some: Any, others: Any) -> list[Any]:
-    items = (set(one.items()) if isinstance(one, dict) else one for one in (some, others))
-    first, second = items
+def _less(records: Any, others: Any) -> list[Any]:
+    first, second = (set(part.items()) if isinstance(part, dict) else part for part in (records, others))
     return sorted(first - second, key=str)[:5]
+
+
+def written_beside(archive: sqlite3.Connection) -> tuple[Any, ...]:
+    """Return questions' titles, answers' questions, links and judgements that came from no archive."""
+    select = archive.execute
+    manual = "source = (SELECT num FROM sources WHERE name = 'manual')"
+    return (
+        dict(map(tuple, select(f"SELECT id, title FROM questions WHERE {manual}"))),
+        dict(map(tuple, select(f"SELECT id, question_id FROM answers WHERE {manual}"))),
+        set(map(tuple, select(f"SELECT source_id, target_id, kind FROM links WHERE {manual}"))),
+        Counter(map(tuple, select("SELECT question_id, candidate_id, verdict, judge FROM feedback"))),
+    )
 
 
 # -- one kill --------------------------------------------------------------------------------------------------------
@@ -311,7 +313,7 @@ def one_round(
         folder: where the forum is made.
         seed: of the changes.
         kind: "first" for a first load, "again" for loads that come again.
-        compared: the rankers whose finds are compared with those of a forum built afresh.
+        compared: the rankers whose results are compared with those of a forum built afresh.
     """
     shutil.rmtree(folder, ignore_errors=True)
     if kind == "again":
@@ -320,31 +322,39 @@ def one_round(
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     paths = map(str, (folder, versions.whole, versions.less, versions.base))
-    command = [sys.executable, "-m", "benchmarks.kill", "--worker", *paths, str(seed), kind]
-    environment = os.environ | {"TMPDIR": str(temporary)}
+    command = ["benchmarks.kill", "--worker", *paths, str(seed), kind]
+    ledger = Ledger(["whole" if kind == "again" else ""])
+    ledger.read(killed_steps(command, delay_s, os.environ | {"TMPDIR": str(temporary)}))
+    outcome = check(folder, versions, ledger, compared)
+    left = sorted(path.name for path in temporary.iterdir())
+    assert not left, f"left in the temporary directory: {left}"
+    return outcome
+
+
+def killed_steps(
+    module: Sequence[str], delay_s: float, environment: Mapping[str, str] | None = None
+) -> list[list[str]]:
+    """Run a module that prints its steps, and kill it ``delay_s`` seconds after its first load has begun."""
+    command = [sys.executable, "-m", *module]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=environment) as process:
         lines: list[str] = []
-        is_there = threading.Event()
+        has_begun = threading.Event()
 
-        def listen() -> None:  # all the time: a worker whose words nobody takes would stop writing
+        def listen() -> None:  # all the time: a worker whose output nobody reads would stop writing
             assert process.stdout is not None
             for line in process.stdout:
                 lines.append(line)
                 if line.startswith('["begin", "load"'):
-                    is_there.set()
+                    has_begun.set()
 
         listener = threading.Thread(target=listen)
         listener.start()
-        assert is_there.wait(LONGEST_START_S), "the worker did not come to its first load"
+        assert has_begun.wait(LONGEST_START_S), "the worker did not come to its first load"
         time.sleep(delay_s)
         process.kill()
         listener.join()
     assert process.returncode == -signal.SIGKILL, f"the worker stopped by itself with {process.returncode}"
-    steps = [json.loads(line) for line in lines if line.endswith("]\n")]
-    outcome = check(folder, versions, Ledger.of(steps, "whole" if kind == "again" else ""), compared)
-    left = sorted(path.name for path in temporary.iterdir())
-    assert not left, f"left in the temporary directory: {left}"
-    return outcome
+    return [json.loads(line) for line in lines if line.endswith("]\n")]
 
 
 def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str, ...]) -> Outcome:
@@ -359,13 +369,8 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
         Forum.create(folder).close()
         return outcome
     with forum, contextlib.closing(sqlite3.connect(ForumLayout(folder).archive)) as stored:
-        faults = list(stored_faults(ForumLayout(folder), *[lambda _: None] * 3))
-        assert not faults, f"{len(faults)} faults in the archive, such as {faults[0]}"
         ledger.check(stored)
-        held = bulk_held(stored)
-        assert held in [contents(versions, name) for name in ledger.versions], (
-            f"{len(held[0])} questions and {len(held[1])} answers are no version of {ledger.versions}"
-        )
+        check_archive(folder, stored, versions, ledger.versions)
         in_step(forum)
         if compared:
             outcome.overlap = agreement(forum, folder.parent / "fresh.forum", compared)
@@ -374,10 +379,11 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
         ledger.check(stored)
         marks = {(link.source_id, link.target_id, link.kind) for link in forum.store.links()}
         assert marks >= ledger.links, f"{len(ledger.links - marks)} marks do not count again"
-        said = Counter[tuple[str, ...]](
-            (one.question_id, one.candidate_id, one.verdict, one.by) for one in forum.store.all_feedback()
+        judgements = Counter[tuple[str, ...]](
+            (judgement.question_id, judgement.candidate_id, judgement.verdict, judgement.by)
+            for judgement in forum.store.all_feedback()
         )
-        assert said >= ledger.judgements, f"{len(ledger.judgements - said)} judgements do not count again"
+        assert judgements >= ledger.judgements, f"{len(ledger.judgements - judgements)} judgements do not count again"
         in_step(forum)
     return outcome
 
@@ -398,19 +404,22 @@ def contents(versions: Versions, name: str) -> tuple[dict[str, str], dict[str, s
         return {}, {}
     path = versions.path(name)
     if path not in _contents:
-        read = list(READERS["jsonl"].read(path, ReadContext()))
-        titles = {one.id: one.title for one in read if isinstance(one, Question)}
-        _contents[path] = (titles, {one.id: one.question_id for one in read if isinstance(one, Answer)})
+        records = list(READERS["jsonl"].read(path, ReadContext()))
+        titles = {record.id: record.title for record in records if isinstance(record, Question)}
+        _contents[path] = (titles, {record.id: record.question_id for record in records if isinstance(record, Answer)})
     return _contents[path]
 
 
-def bulk_held(archive: sqlite3.Connection) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what the archive holds of the loaded archive."""
-    source = "source = (SELECT num FROM sources WHERE name = 'bulk')"
-    select = archive.execute
-    titles = select(f"SELECT id, title FROM questions WHERE {source}")
-    answers = select(f"SELECT id, question_id FROM answers WHERE {source}")
-    return dict(map(tuple, titles)), dict(map(tuple, answers))
+def check_archive(folder: Path, archive: sqlite3.Connection, versions: Versions, names: Sequence[str]) -> str:
+    """Check the file, and that of the loaded archive it holds one of some versions whole; return which."""
+    faults = list(stored_faults(ForumLayout(folder), *[lambda _: None] * 3))
+    assert not faults, f"{len(faults)} faults in the archive, such as {faults[0]}"
+    source = f"source = (SELECT num FROM sources WHERE name = '{SOURCE}')"
+    titles = dict(map(tuple, archive.execute(f"SELECT id, title FROM questions WHERE {source}")))
+    answers = dict(map(tuple, archive.execute(f"SELECT id, question_id FROM answers WHERE {source}")))
+    whole = [name for name in names if contents(versions, name) == (titles, answers)]
+    assert whole, f"{len(titles)} questions and {len(answers)} answers are no version of {names}"
+    return whole[0]
 
 
 def agreement(forum: Forum, fresh_folder: Path, rankers: tuple[str, ...]) -> dict[str, float]:
@@ -425,19 +434,17 @@ def agreement(forum: Forum, fresh_folder: Path, rankers: tuple[str, ...]) -> dic
         fresh.store.put_answers([answer for answers in by_question.values() for answer in answers])
         fresh.catch_up()
         if "meaning" in rankers:
-            for one in (forum, fresh):
-                if one.indexes.state().waiting:
-                    one.encode()
-            counted = forum.indexes.state().entries
-            assert counted == fresh.indexes.state().entries, (
-                f"{counted} vectors, but {fresh.indexes.state().entries} in a fresh forum"
-            )
+            for either in (forum, fresh):
+                if either.indexes.state().waiting:
+                    either.encode()
+            entries, expected = forum.indexes.state().entries, fresh.indexes.state().entries
+            assert entries == expected, f"{entries} vectors, but {expected} in a fresh forum"
         rankers = tuple(name for name in rankers if name == "words" or forum.indexes.state().model)
         return {ranker: overlap(forum, fresh, questions, ranker) for ranker in rankers}
 
 
 def overlap(forum: Forum, fresh: Forum, questions: list[Question], ranker: str) -> float:
-    """Return the mean overlap of the best ten by one ranker; AssertionError where it is small or the finds differ."""
+    """Return the mean overlap of the best ten by one ranker; AssertionError where it is small or the results differ."""
     overlaps: list[float] = []
     for probe in random.Random(0).choices(questions, k=PROBES):
         here = [identifier for identifier, _ in forum.indexes.ranking(Query(probe.title, k=1000, ranker=ranker))]
@@ -456,24 +463,28 @@ def overlap(forum: Forum, fresh: Forum, questions: list[Question], ranker: str) 
 
 def write_versions(folder: Path, lines: Iterable[str]) -> Versions:
     """Write both versions of an archive of questions, with answers to some, and a forum that holds the whole one."""
+    versions = write_archives(folder, lines)
+    shutil.rmtree(versions.base, ignore_errors=True)
+    with Forum.create(versions.base) as forum:
+        forum.load(versions.whole, options=ImportOptions(format="jsonl", source=SOURCE))
+        assert len(forum) > len(contents(versions, "less")[0]), "no question goes and returns"
+    return versions
+
+
+def write_archives(folder: Path, lines: Iterable[str]) -> Versions:
+    """Write both versions of an archive of questions, with answers to some."""
     folder.mkdir(parents=True, exist_ok=True)
     versions = Versions(folder / "whole.jsonl", folder / "less.jsonl", folder / "base.forum")
     with versions.whole.open("w", encoding="utf-8") as whole, versions.less.open("w", encoding="utf-8") as less:
         for number, line in enumerate(lines):
-            one = json.loads(line)
+            row = json.loads(line)
             if number % 10 == 0:
-                one.setdefault("answers", [{"id": f"answer-{one['id']}", "body": "Have you tried another?"}])
+                row.setdefault("answers", [{"id": f"answer-{row['id']}", "body": "Have you tried another?"}])
             for name in ("duplicate_of", "related"):
-                one.pop(name, None)
-            whole.write(json.dumps(one) + "\n")
+                row.pop(name, None)
+            whole.write(json.dumps(row) + "\n")
             if number % MISSING_EACH != 1:
-                less.write(json.dumps(one | ({"title": f"{one['title']} edited"} if number % 7 == 0 else {})) + "\n")
-    shutil.rmtree(versions.base, ignore_errors=True)
-    with Forum.create(versions.base) as forum:
-        forum.load(versions.whole, options=ImportOptions(format="jsonl", source=SOURCE))
-        ids = [question.id for question in forum.questions()]
-        gone = [one for number, one in enumerate(ids) if number % MISSING_EACH == 1]
-        assert gone, "no question goes and returns"
+                less.write(json.dumps(row | ({"title": f"{row['title']} edited"} if number % 7 == 0 else {})) + "\n")
     return versions
 
 
@@ -519,8 +530,8 @@ def main() -> None:
 
 def mean_overlap(outcomes: list[Outcome], ranker: str) -> float | None:
     """Return the mean over the rounds that compared; None where there are no vectors to search by."""
-    found = [outcome.overlap[ranker] for outcome in outcomes if ranker in outcome.overlap]
-    return sum(found) / len(found) if found else None
+    overlaps = [outcome.overlap[ranker] for outcome in outcomes if ranker in outcome.overlap]
+    return sum(overlaps) / len(overlaps) if overlaps else None
 
 
 if __name__ == "__main__":

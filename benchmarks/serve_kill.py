@@ -34,20 +34,22 @@ from pathlib import Path
 from typing import Final
 
 from recipes.folders import REPOSITORY, WORK
+from recipes.scorer.pairs import WORDS_ALONE
 
 from askalike import Forum, Query
 from askalike.client import Client, ServiceError
-from askalike.forum import ForumSettings, ImportOptions
-from askalike.store import ForumLayout, stored_faults
+from askalike.forum import ImportOptions
+from askalike.store import ForumLayout
 from benchmarks.kill import (
     HOSTILE,
     QUESTIONS,
     SOURCE,
     Versions,
-    bulk_held,
+    check_archive,
     contents,
     in_step,
     write_versions,
+    written_beside,
 )
 from benchmarks.record import option_parser, reddit_rows, write
 from benchmarks.serving import serving
@@ -65,17 +67,17 @@ Key = tuple[str, ...]
 
 @dataclass
 class Ledger:
-    """What one client was told.
+    """What the service acknowledged to one client.
 
     Args:
         archived: ids of the archive; some go and return.
-        held: what was acknowledged and not deleted since.
+        records: what was acknowledged and not deleted since.
         pending: what may be there or not: of requests under way, or that took too long; None for a deletion.
     """
 
     name: str
     archived: list[str]
-    held: dict[Key, str] = field(default_factory=dict)
+    records: dict[Key, str] = field(default_factory=dict)
     pending: dict[Key, str | None] = field(default_factory=dict)
     acknowledged: int = 0
     refused: Counter[int] = field(default_factory=Counter)
@@ -100,17 +102,17 @@ class Ledger:
                 self.longest_write_s = max(self.longest_write_s, time.monotonic() - began)
 
     def _write_one(self, client: Client, chance: random.Random, kind: str, number: int) -> None:
-        own = [key[1] for key in self.held if key[0] == "question"]
+        own = [key[1] for key in self.records if key[0] == "question"]
         fresh, subject = f"{self.name}-{number}", f"{kind} trouble {number}"
         if kind == "hostile":
             moment = chance.choice(HOSTILE).isoformat()
             client.put(f"{fresh}-hostile", subject, created=moment)
             self.taken.append(moment)
         elif kind == "delete" and own:
-            gone = chance.choice(own)
-            keys = [key for key in self.held if gone in key[1:] or self.held[key] == gone]
+            name = chance.choice(own)
+            keys = [key for key, value in self.records.items() if name in key[1:] or value == name]
             self.pending |= dict.fromkeys(keys)
-            client.delete(gone)
+            client.delete(name)
             self._acknowledge(keys)
         elif kind == "answer" and own:
             question = chance.choice(own)
@@ -128,52 +130,45 @@ class Ledger:
             client.decide(first, second, "different", by=fresh)
             self._acknowledge([("judgement", fresh)])
         else:
-            one = chance.choice(own) if kind == "edit" and own else fresh
-            self.pending["question", one] = subject
-            client.put(one, subject)
-            self._acknowledge([("question", one)])
+            name = chance.choice(own) if kind == "edit" and own else fresh
+            self.pending["question", name] = subject
+            client.put(name, subject)
+            self._acknowledge([("question", name)])
 
     def _acknowledge(self, keys: list[Key]) -> None:
         for key in keys:
             value = self.pending.pop(key)
             if value is None:
-                del self.held[key]
+                del self.records[key]
             else:
-                self.held[key] = value
+                self.records[key] = value
         self.acknowledged += 1
 
     def settle(self, everything: dict[Key, str]) -> Iterator[str]:
-        """Yield what differs from what was acknowledged, and go on from what is there."""
+        """Yield what differs from what was acknowledged, and continue with what is there."""
         yield from (f"a date out of range was taken: {moment}" for moment in self.taken)
-        found = {key: value for key, value in everything.items() if key[1].startswith(f"{self.name}-")}
-        for key in {*found, *self.held}:
-            allowed = {self.held.get(key)}
+        stored = {key: value for key, value in everything.items() if key[1].startswith(f"{self.name}-")}
+        for key in {*stored, *self.records}:
+            allowed = {self.records.get(key)}
             if key in self.pending:
                 allowed.add(self.pending[key])
-            if found.get(key) not in allowed:
-                yield f"{key}: {found.get(key)!r}, expected one of {allowed}"
-        self.held, self.pending = found, {}
+            if stored.get(key) not in allowed:
+                yield f"{key}: {stored.get(key)!r}, expected one of {allowed}"
+        self.records, self.pending = stored, {}
 
 
-def everything_held(archive: sqlite3.Connection) -> dict[Key, str]:
-    """Return all that the archive holds beside the archive that is loaded, without effect at present or not."""
-    select = archive.execute
-    manual = "source = (SELECT num FROM sources WHERE name = 'manual')"
-    found: dict[Key, str] = {}
-    for one, title in select(f"SELECT id, title FROM questions WHERE {manual}"):
-        found["question", one] = title
-    for one, question in select(f"SELECT id, question_id FROM answers WHERE {manual}"):
-        found["answer", one] = question
-    for first, second, kind in select(f"SELECT source_id, target_id, kind FROM links WHERE {manual}"):
-        found["mark", first, second] = kind
-    for first, second, judge in select("SELECT question_id, candidate_id, judge FROM feedback"):
-        found["judgement", judge] = f"{first} {second}"
-    return found
+def records_by_key(archive: sqlite3.Connection) -> dict[Key, str]:
+    """Return all that the archive holds beside what was loaded, whether or not it counts at present."""
+    titles, answers, links, judgements = written_beside(archive)
+    records: dict[Key, str] = {("question", name): title for name, title in titles.items()}
+    records |= {("answer", name): question for name, question in answers.items()}
+    records |= {("mark", first, second): kind for first, second, kind in links}
+    return records | {("judgement", judge): f"{first} {second}" for first, second, _, judge in judgements}
 
 
 def load_again_and_again(folder: Path, versions: Versions) -> None:
     """Load the versions in turn, until killed; the service makes them searchable."""
-    with Forum.open(folder, settings=ForumSettings(has_vectors=False)) as forum:
+    with Forum.open(folder, settings=WORDS_ALONE) as forum:
         while True:
             for name in ("less", "whole"):
                 forum.load(versions.path(name), options=ImportOptions(format="jsonl", source=SOURCE))
@@ -220,19 +215,17 @@ def one_round(
     left = [path.name for path in Path(tempfile.gettempdir()).iterdir()]
     assert not left, f"left in the temporary directory: {left}"
     with Forum.open(folder) as forum, contextlib.closing(sqlite3.connect(ForumLayout(folder).archive)) as stored:
-        faults = list(stored_faults(ForumLayout(folder), *[lambda _: None] * 3))
-        assert not faults, f"{len(faults)} faults in the archive, such as {faults[0]}"
-        assert bulk_held(stored) in [contents(versions, name) for name in ("whole", "less")], "half a load is there"
-        everything = everything_held(stored)
+        check_archive(folder, stored, versions, ("whole", "less"))
+        everything = records_by_key(stored)
         for ledger in ledgers:
             wrong = list(ledger.settle(everything))
             assert not wrong, f"{len(wrong)} differ, such as {wrong[:3]}"
         in_step(forum)
         for ledger in ledgers:
-            written = [(key[1], title) for key, title in ledger.held.items() if key[0] == "question"]
-            for identifier, title in written[-3:]:
-                ranked = [one for one, _ in forum.indexes.ranking(Query(title, k=1000, ranker="words"))]
-                assert identifier in ranked, f"{identifier} ({title!r}) is not found"
+            titles = [(key[1], title) for key, title in ledger.records.items() if key[0] == "question"]
+            for identifier, title in titles[-3:]:
+                ranking = dict(forum.indexes.ranking(Query(title, k=1000, ranker="words")))
+                assert identifier in ranking, f"{identifier} ({title!r}) is not found"
     return sum(ledger.acknowledged for ledger in ledgers) - before
 
 
