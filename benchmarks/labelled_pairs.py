@@ -10,6 +10,7 @@ Matching for Natural Language Sentences", for the split of the Quora pairs.
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,65 +22,35 @@ from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from askalike.evaluation.significance import Interval
-from askalike.readers.files import read_lines
-from askalike.readers.frame import ReadContext
-from askalike.readers.values import Unreadable, identifier, one_line
-
-_LABELS = ("0", "1")
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two questions and whether they ask the same.
+    """Two questions' texts, and whether annotators took them for the same."""
 
-    Args:
-        id: the pair's own identifier.
-        first: one question's text.
-        second: the other's.
-        is_duplicate: what the annotators said.
-    """
-
-    id: str
     first: str
     second: str
     is_duplicate: bool
 
 
-def read_labelled_pairs(path: Path, context: ReadContext | None = None) -> Iterator[Pair]:
-    """Yield the pairs of a file of (label, question, question, id), in file order.
+def read_labelled_pairs(path: Path) -> Iterator[Pair]:
+    """Yield the pairs of a file of (label, question, question, id), split by tabs, in file order.
 
     A question in double quotes is unquoted, and two double quotes in it are one. The split that is passed around is
-    UTF-8 of which some bytes were lost: what is left of such a character becomes U+FFFD, counted as a repair.
-    Differs: elsewhere the file is read as Latin-1, which never fails and turns every curly quote into three letters.
-
-    Raises:
-        DamagedInputError: the file is empty or truncated.
+    UTF-8 of which some bytes were lost: what is left of such a character becomes U+FFFD. Differs: elsewhere the file is
+    read as Latin-1, which turns every curly quote into three letters.
     """
-    context = context or ReadContext()
-    for line, raw in read_lines(path, path.name, context):
-        text = raw.removesuffix(b"\r").decode("utf-8", "replace")
-        if not text:
-            continue
-        if "\ufffd" in text and "\ufffd".encode() not in raw:
-            context.repair("lines with bytes that are not UTF-8, written as U+FFFD")
-        fields = text.split("\t")
-        try:
-            if len(fields) != 4 or fields[0] not in _LABELS:
-                raise Unreadable("expected label (0 or 1), question, question and id, split by tabs")
-            first, second = (one_line(_unquoted(field), "question", context) for field in fields[1:3])
-            pair = Pair(identifier(fields[3]), first, second, fields[0] == "1")
-        except Unreadable as error:
-            context.reject(path.name, line, fields[-1], str(error))
-            continue
-        context.records_in += 1
-        yield pair
+    with gzip.open(path, "rt", encoding="utf-8", errors="replace", newline="\n") as lines:
+        for line in lines:
+            label, first, second, _ = line.rstrip("\r\n").split("\t")
+            yield Pair(_unquoted(first), _unquoted(second), label == "1")
 
 
 def _unquoted(field: str) -> str:
     is_quoted = len(field) >= 2 and field[0] == field[-1] == '"'
-    return field[1:-1].replace('""', '"') if is_quoted else field
+    return " ".join((field[1:-1].replace('""', '"') if is_quoted else field).split())
 
 
 PAIR_MEASURES: Final[Mapping[str, Callable[[Floats, NDArray[np.bool_]], float]]] = {
@@ -106,9 +77,9 @@ def pair_interval(
     scores: Sequence[float], labels: Sequence[int], measure: str = "ap", *, rounds: int = 1000, seed: int = 0
 ) -> Interval:
     """Return a measure with the 95 % interval that other samples of pairs would put it in."""
-    value, known, is_duplicate = PAIR_MEASURES[measure], np.asarray(scores), np.asarray(labels) > 0
-    samples = [value(known[drawn], is_duplicate[drawn]) for drawn in _draws(is_duplicate, rounds, seed)]
-    return _interval(value(known, is_duplicate), samples)
+    value, of_pairs, is_duplicate = PAIR_MEASURES[measure], np.asarray(scores), np.asarray(labels) > 0
+    samples = [value(of_pairs[drawn], is_duplicate[drawn]) for drawn in _draws(is_duplicate, rounds, seed)]
+    return _interval(value(of_pairs, is_duplicate), samples)
 
 
 def compare_pairs(

@@ -32,17 +32,14 @@ from askalike.forum import Forum
 from askalike.models.encoder_settings import MAX_CHARACTERS
 from askalike.models.text_encoder import TextEncoder, text_of
 from askalike.search.scorer import Scorer
-from askalike.types import Run
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from benchmarks.quality_sets import ENCODERS, TASKS, Task, forum_of
 from benchmarks.record import option_parser, write
 from benchmarks.scorer import left_out, using
 from benchmarks.systems import (
     RETRIEVAL_MEASURES,
-    Floats,
     LexicalSearch,
     PairTask,
-    RetrievalTask,
     Search,
     System,
     Vectors,
@@ -81,28 +78,6 @@ class Known:
         return self.encode_query(texts)
 
 
-class NotLearnedHere:
-    """A system by other weights of the scorer."""
-
-    def __init__(self, system: System, weights: Mapping[str, Scorer]) -> None:
-        self._system, self._weights = system, weights
-
-    def rerank(self, task: RerankTask) -> Run:
-        """Return what the system does by the weights."""
-        with using(self._weights):
-            return self._system.rerank(task)
-
-    def retrieve(self, task: RetrievalTask) -> Run:
-        """Return what the system does by the weights."""
-        with using(self._weights):
-            return self._system.retrieve(task)
-
-    def pairs(self, task: PairTask) -> Floats:
-        """Return what the system does by the weights."""
-        with using(self._weights):
-            return self._system.pairs(task)
-
-
 @contextmanager
 def opened(name: str, encoder: str) -> Iterator[Forum]:
     """Yield the forum that holds a set, with the vectors of an encoder."""
@@ -114,8 +89,8 @@ def opened(name: str, encoder: str) -> Iterator[Forum]:
         yield forum
 
 
-def systems_of(name: str, forums: Mapping[str, Forum]) -> dict[str, System]:
-    """Return the systems of a set by their names."""
+def systems_of(forums: Mapping[str, Forum]) -> dict[str, System]:
+    """Return the systems by their names."""
     alone: dict[str, System] = {"bm25": LexicalSearch()}
     searches: dict[str, System] = {}
     for encoder, forum in forums.items():
@@ -123,31 +98,38 @@ def systems_of(name: str, forums: Mapping[str, Forum]) -> dict[str, System]:
         assert vectors is not None
         alone[encoder] = Vectors(VectorScorer(vectors))
         searches[f"search, {encoder}"] = Search(forum)
-    if name not in LEARNED_HERE:
-        return alone | searches
-    weights = left_out(LEARNED_HERE[name])
-    return (
-        alone
-        | searches
-        | {f"{search}{NOT_LEARNED}": NotLearnedHere(system, weights) for search, system in searches.items()}
-    )
+    return alone | searches
 
 
-def score_task(task: Task, systems: Mapping[str, System], shown: int = SHOWN) -> dict[str, Any]:
-    """Return the table of one task.
+def answers_of(task: Task, systems: Mapping[str, System]) -> dict[str, Any]:
+    """Return a task's run, or scores of pairs, by each system."""
+    if isinstance(task, PairTask):
+        return {name: system.pairs(task).tolist() for name, system in systems.items()}
+    if isinstance(task, RerankTask):
+        return {name: system.rerank(task) for name, system in systems.items()}
+    return {name: system.retrieve(task) for name, system in systems.items()}
+
+
+def score_task(
+    task: Task, systems: Mapping[str, System], weights: Mapping[str, Scorer] | None = None
+) -> dict[str, Any]:
+    """Return the table of one task; ``SHOWN`` questions that a system retrieves count.
 
     Args:
-        shown: so many questions that a system retrieves count; measures that look further are left out.
+        weights: of the scorer, learned without the set's forum; None where nothing was learned from it.
     """
+    answers = answers_of(task, systems)
+    if weights is not None:
+        with using(weights):
+            searches = {name: system for name, system in systems.items() if isinstance(system, Search)}
+            answers |= {f"{name}{NOT_LEARNED}": answer for name, answer in answers_of(task, searches).items()}
     if isinstance(task, PairTask):
-        return pair_rows({name: system.pairs(task).tolist() for name, system in systems.items()}, task.labels)
+        return pair_rows(answers, task.labels)
     if isinstance(task, RerankTask):
-        return ranking_rows({name: judge(task, system.rerank(task)) for name, system in systems.items()}, task.main)
-    reports = {}
-    for name, system in systems.items():
-        run = {query: ranking[:shown] for query, ranking in system.retrieve(task).items()}
-        reports[name] = judge(task, run, [measure for measure in RETRIEVAL_MEASURES if _cut(measure) <= shown])
-    return ranking_rows(reports, task.main)
+        return ranking_rows({name: judge(task, run) for name, run in answers.items()}, task.main)
+    measures = [measure for measure in RETRIEVAL_MEASURES if _cut(measure) <= SHOWN]
+    runs = {name: {query: ranking[:SHOWN] for query, ranking in run.items()} for name, run in answers.items()}
+    return ranking_rows({name: judge(task, run, measures) for name, run in runs.items()}, task.main)
 
 
 def _cut(measure: str) -> int:
@@ -159,10 +141,11 @@ def score_set(name: str, parts: Sequence[str]) -> dict[str, Any]:
     """Return the tables of a set's tasks."""
     tables: dict[str, Any] = {}
     with opened(name, "general") as general, opened(name, "minilm") as minilm:
-        systems = systems_of(name, dict(zip(ENCODERS, (general, minilm), strict=True)))
+        systems = systems_of(dict(zip(ENCODERS, (general, minilm), strict=True)))
+        weights = left_out(LEARNED_HERE[name]) if name in LEARNED_HERE else None
         for part in parts:
             for title, task in TASKS[name](general, part).items():
-                tables[title] = score_task(task, systems)
+                tables[title] = score_task(task, systems, weights)
                 print(f"{title}\n{shown(tables[title])}", flush=True)
     return tables
 

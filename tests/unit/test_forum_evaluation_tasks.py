@@ -70,9 +70,7 @@ def test_a_task_in_numbers_has_the_figures_of_the_run_of_cosines() -> None:
 
 
 def test_halves_of_pairs_share_no_question_and_lose_no_pair() -> None:
-    pairs = [
-        Pair(str(number), f"text {number}", f"text {number + number % 2}", number % 3 == 0) for number in range(60)
-    ]
+    pairs = [Pair(f"text {number}", f"text {number + number % 2}", number % 3 == 0) for number in range(60)]
     halves = {half: pair_task("tiny", pairs, half) for half in HALVES}
     texts = {half: {question.title for pair in task.pairs for question in pair} for half, task in halves.items()}
     assert not texts["dev"] & texts["test"]
