@@ -26,9 +26,9 @@ import sqlite3
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,10 +55,10 @@ RANKERS: Final = ("probability", "words", "meaning")
 SECONDS: Final = 120
 MASTER: Final = WORK / "damage.forum"
 ROUNDS: Final = WORK / "damage-rounds.jsonl"
-"""What came of each round, for who looks into one."""
+"""The outcome of each round."""
 
 LEARNED: Final = ("archive.sqlite", "keys.json")
-"""What cannot be made anew: paths that begin so."""
+"""Beginnings of the paths of what cannot be made anew."""
 
 Damage = Callable[[Path, random.Random, Path], None]
 
@@ -66,8 +66,8 @@ Damage = Callable[[Path, random.Random, Path], None]
 # -- kinds of damage -----------------------------------------------------------------------------------------------
 
 
-def changed(path: Path, content: bytes) -> None:
-    """Put other bytes at a path whose file may be shared with other copies."""
+def overwrite(path: Path, content: bytes) -> None:
+    """Write a file anew whose old content may be shared with other copies."""
     mode = path.stat().st_mode
     path.unlink()
     path.write_bytes(content)
@@ -75,85 +75,85 @@ def changed(path: Path, content: bytes) -> None:
 
 
 def flip(where: Callable[[int, random.Random], int], count: int = 1) -> Damage:
-    """Return what changes bytes from a place on, each to another value."""
+    """Return a damage that changes bytes from a place on, each to another value."""
 
     def apply(path: Path, chance: random.Random, _: Path) -> None:
         content = bytearray(path.read_bytes() or b"\0")
         at = where(len(content), chance)
         for place in range(at, min(at + count, len(content))):
             content[place] ^= chance.randrange(1, 256)
-        changed(path, bytes(content))
+        overwrite(path, bytes(content))
 
     return apply
 
 
 def little(path: Path, chance: random.Random, _: Path) -> None:
-    """Change a digit to another where the file is a text, else a bit: what still looks like what it was."""
+    """Change a digit where the file is JSON, else a bit: the file still looks sound."""
     content = bytearray(path.read_bytes() or b"\0")
     digits = [match.start() for match in re.finditer(rb"\d", content)] if path.suffix == ".json" else []
     if digits:
         at = chance.choice(digits)
-        content[at] = chance.choice([one for one in b"0123456789" if one != content[at]])
+        content[at] = chance.choice([digit for digit in b"0123456789" if digit != content[at]])
     else:
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
-    changed(path, bytes(content))
+    overwrite(path, bytes(content))
 
 
 def cut(size: Callable[[int, random.Random], int]) -> Damage:
-    """Return what leaves only the beginning of a file."""
+    """Return a damage that leaves only the beginning of a file."""
 
     def apply(path: Path, chance: random.Random, _: Path) -> None:
         content = path.read_bytes()
-        changed(path, content[: size(len(content), chance)] if content else b"x")
+        overwrite(path, content[: size(len(content), chance)] if content else b"x")
 
     return apply
 
 
 def zeros(path: Path, chance: random.Random, _: Path) -> None:
-    """Let a page of 4 kB be zeros, as some disks leave it."""
+    """Fill a page of 4 kB with zeros, as some disks leave it."""
     content = bytearray(path.read_bytes() or b"x")
     at = 4096 * chance.randrange(max(1, len(content) // 4096))
     stop = min(at + 4096, len(content))
     content[at:stop] = bytes(stop - at)
-    changed(path, bytes(content))
+    overwrite(path, bytes(content))
 
 
 def other_file(path: Path, chance: random.Random, forum: Path) -> Path:
     """Return another file of the forum, one of the same kind where there is one."""
-    others = [one for one in sorted(forum.rglob("*")) if one.is_file() and one != path and one.stat().st_size]
+    others = [file for file in sorted(forum.rglob("*")) if file.is_file() and file != path and file.stat().st_size]
     if not path.relative_to(forum).as_posix().startswith(LEARNED):  # else it is their damage that is counted
-        others = [one for one in others if not one.relative_to(forum).as_posix().startswith(LEARNED)]
-    return chance.choice([one for one in others if one.suffix == path.suffix] or others)
+        others = [file for file in others if not file.relative_to(forum).as_posix().startswith(LEARNED)]
+    return chance.choice([file for file in others if file.suffix == path.suffix] or others)
 
 
 def swapped(path: Path, chance: random.Random, forum: Path) -> None:
-    """Let a file and another stand at each other's places."""
+    """Exchange the contents of two files."""
     other = other_file(path, chance, forum)
-    one, two = path.read_bytes(), other.read_bytes()
-    changed(path, two)
-    changed(other, one)
+    first, second = path.read_bytes(), other.read_bytes()
+    overwrite(path, second)
+    overwrite(other, first)
 
 
 def replaced(path: Path, chance: random.Random, forum: Path) -> None:
-    """Put a copy of another file there."""
-    changed(path, other_file(path, chance, forum).read_bytes())
+    """Put a copy of another file in its place."""
+    overwrite(path, other_file(path, chance, forum).read_bytes())
 
 
 def folder(path: Path, _: random.Random, __: Path) -> None:
-    """Put a folder there."""
+    """Put a folder in its place."""
     path.unlink()
     path.mkdir()
 
 
 def dangling(path: Path, _: random.Random, __: Path) -> None:
-    """Put a link to nothing there."""
+    """Put a link to nothing in its place."""
     path.unlink()
     path.symlink_to(path.with_name("nothing"))
 
 
 def forbidden(path: Path, _: random.Random, __: Path) -> None:
-    """Let nobody read or write it."""
-    changed(path, path.read_bytes())
+    """Take away all rights to read or write it."""
+    overwrite(path, path.read_bytes())
     path.chmod(0)
 
 
@@ -169,8 +169,8 @@ DAMAGES: Final[Mapping[str, Damage]] = {
     "last byte cut off": cut(lambda size, _: size - 1),
     "half cut off": cut(lambda size, _: size // 2),
     "cut off somewhere": cut(lambda size, chance: chance.randrange(size)),
-    "a byte more": lambda path, _, __: changed(path, path.read_bytes() + b"\0"),
-    "hundred bytes more": lambda path, chance, _: changed(path, path.read_bytes() + chance.randbytes(100)),
+    "a byte more": lambda path, _, __: overwrite(path, path.read_bytes() + b"\0"),
+    "hundred bytes more": lambda path, chance, _: overwrite(path, path.read_bytes() + chance.randbytes(100)),
     "deleted": lambda path, _, __: path.unlink(),
     "swapped": swapped,
     "replaced by another": replaced,
@@ -183,8 +183,8 @@ DAMAGES: Final[Mapping[str, Damage]] = {
 # -- the forum and its answers -------------------------------------------------------------------------------------
 
 
-def made() -> Path:
-    """Make the forum that is damaged, with two commits in each index."""
+def build_master() -> None:
+    """Build the forum that is damaged, with two commits in each index."""
     shutil.rmtree(MASTER, ignore_errors=True)
     lines = write_reddit(WORK / "damage.jsonl", QUESTIONS)
     with lines.open("a", encoding="utf-8") as file:
@@ -195,21 +195,21 @@ def made() -> Path:
         model(questions).save(WORK / "damage.model")
         forum.models.use_model(WORK / "damage.model")
         forum.encode()
-        forum.edit([Question(one.id, one.title + " again", one.body, tags=one.tags) for one in questions[:EDITED]])
+        forum.edit([replace(question, title=f"{question.title} again") for question in questions[:EDITED]])
         forum.add([Question(f"new-{number}", f"How to fix printer number {number}?") for number in range(EDITED)])
-        forum.delete([one.id for one in questions[EDITED : 2 * EDITED]])
+        forum.delete([question.id for question in questions[EDITED : 2 * EDITED]])
         kept = questions[2 * EDITED :]
-        for one, other in zip(kept[:8:2], kept[1:8:2], strict=True):
-            forum.judge(one.id, other.id, "duplicate", "somebody")
+        for first, second in zip(kept[:8:2], kept[1:8:2], strict=True):
+            forum.judge(first.id, second.id, "duplicate", "somebody")
         while forum.pairs.advance(60):
             pass
     Keys(MASTER).add("somebody", "read")
-    return MASTER
 
 
 def model(questions: list[Question]) -> Model:
     """Return a small model: a text's vector is the mean of its words' directions, which are drawn."""
-    counts = Counter(word for one in questions for word in words(f"{one.title} {one.body}".lower()))
+    texts = (f"{question.title} {question.body}".lower() for question in questions)
+    counts = Counter(word for text in texts for word in words(text))
     known = [word for word, _ in counts.most_common(WORDS)]
     chance = np.random.default_rng(0)
     parameters = {"weight": np.eye(SIZE), "bias": np.zeros(SIZE)}
@@ -223,24 +223,26 @@ def model(questions: list[Question]) -> Model:
 def answers(path: Path) -> dict[str, Any]:
     """Return what a forum answers, by parts."""
     with Forum.open(path) as forum:
-        asked = list(islice(forum.questions(), 60, 60 + 40 * QUERIES, 40))
-        found: dict[str, Any] = {}
+        queries = list(islice(forum.questions(), 60, 60 + 40 * QUERIES, 40))
+        parts: dict[str, Any] = {}
         for ranker in RANKERS:
-            hits = [forum.similar(one.title, one.body, 10, ranker=ranker) for one in asked]
-            found[ranker] = [
-                [[hit.question.id, digits(hit.score), hit.question.title, hit.question.body] for hit in some]
-                for some in hits
+            results = [forum.similar(query.title, query.body, 10, ranker=ranker) for query in queries]
+            parts[ranker] = [
+                [[hit.question.id, digits(hit.score), hit.question.title, hit.question.body] for hit in hits]
+                for hits in results
             ]
-        tags = Filters(tags=asked[0].tags[:1])
-        found["filtered"] = [[hit.question.id, digits(hit.score)] for hit in forum.similar("why", filters=tags)]
+        tags = Filters(tags=queries[0].tags[:1])
+        parts["filtered"] = [[hit.question.id, digits(hit.score)] for hit in forum.similar("why", filters=tags)]
         while forum.pairs.advance(60):
             pass
         pairs, _ = forum.pairs.page(0.0, 1000)
-        found["pairs"] = sorted([one.first, one.second, digits(one.score)] for one in pairs)
+        parts["pairs"] = sorted([pair.first, pair.second, digits(pair.score)] for pair in pairs)
         info = forum.info()
-        found["held"] = [info.counts.questions, info.counts.answers, info.indexed, info.behind, info.vectors.entries]
-        found["judged"] = sorted([one.question_id, one.candidate_id, one.verdict] for one in forum.store.judgements())
-        return found
+        parts["counts"] = [info.counts.questions, info.counts.answers, info.indexed, info.behind, info.vectors.entries]
+        parts["judgements"] = sorted(
+            [judgement.question_id, judgement.candidate_id, judgement.verdict] for judgement in forum.store.judgements()
+        )
+        return parts
 
 
 def digits(score: float) -> float:
@@ -251,10 +253,10 @@ def digits(score: float) -> float:
 # -- a round -------------------------------------------------------------------------------------------------------
 
 
-def attempt(do: Callable[[], Any]) -> dict[str, Any]:
-    """Return what something gives, the error that it explains, or how it fails."""
+def attempt(call: Callable[[], Any]) -> dict[str, Any]:
+    """Return the value of a call, the error that it explains, or how it fails."""
     try:
-        return {"found": do()}
+        return {"value": call()}
     except AskalikeError as error:
         return {"error": type(error).__name__, "message": str(error)}
     except (sqlite3.Error, OSError) as error:  # the command line explains these too
@@ -263,32 +265,32 @@ def attempt(do: Callable[[], Any]) -> dict[str, Any]:
         return {"traceback": traceback.format_exc()}
 
 
-def told(report: CheckReport) -> dict[str, Any]:
+def report_json(report: CheckReport) -> dict[str, Any]:
     """Return a report as JSON."""
-    damage = [f"{one.part}: {one.path}: {one.what}" for one in report.findings if one.is_damage]
+    damage = [f"{finding.part}: {finding.path}: {finding.what}" for finding in report.findings if finding.is_damage]
     return {"is_sound": report.is_sound, "damage": damage[:20], "repaired": report.repaired}
 
 
 def round_of(copy: Path) -> dict[str, Any]:
     """Check, ask, repair, ask and check a damaged copy."""
     give_up_root()
-    found = {
-        "check": attempt(lambda: told(Forum.check(copy))),
+    steps = {
+        "check": attempt(lambda: report_json(Forum.check(copy))),
         "answers": attempt(lambda: answers(copy)),
-        "repair": attempt(lambda: told(Forum.repair(copy))),
+        "repair": attempt(lambda: report_json(Forum.repair(copy))),
     }
-    if found["repair"].get("found", {}).get("is_sound") and not found["repair"]["found"]["repaired"]:
-        after = {"answers_after": found["answers"], "check_after": found["repair"]}  # opening it had mended it
-    else:
-        after = {
-            "answers_after": attempt(lambda: answers(copy)),
-            "check_after": attempt(lambda: told(Forum.check(copy))),
-        }
-    return found | after
+    repair = steps["repair"].get("value", {})
+    if repair.get("is_sound") and not repair["repaired"]:  # opening it had mended it
+        return {**steps, "answers_after": steps["answers"], "check_after": steps["repair"]}
+    after = {
+        "answers_after": attempt(lambda: answers(copy)),
+        "check_after": attempt(lambda: report_json(Forum.check(copy))),
+    }
+    return steps | after
 
 
 def give_up_root() -> None:
-    """Let rights of files count for this process, also where it is root's (Linux)."""
+    """Make rights of files count for this process even where it is root's (Linux)."""
     if sys.platform == "linux" and os.geteuid() == 0:
         header = (ctypes.c_uint32 * 2)(0x20080522, 0)
         data = (ctypes.c_uint32 * 6)()
@@ -311,7 +313,7 @@ def copied(path: Path) -> None:
 
 
 def forked(name: str, kind: str, number: int) -> int:
-    """Begin a round in a process of its own and return its number; it writes what it found to a file."""
+    """Begin a round in a process of its own and return its number; it writes its outcome to a file."""
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -326,7 +328,7 @@ def forked(name: str, kind: str, number: int) -> int:
         import signal
 
         signal.alarm(SECONDS)
-        (place / "found").write_text(json.dumps(round_of(copy)), encoding="utf-8")
+        (place / "outcome").write_text(json.dumps(round_of(copy)), encoding="utf-8")
     finally:
         os._exit(0)
 
@@ -338,52 +340,52 @@ class Expected:
     before: dict[str, Any]
     anew: dict[str, Any]
 
-    def wrong(self, found: Mapping[str, Any]) -> list[str]:
-        """Return the parts of an answer that differ."""
-        return [part for part in self.before if found.get(part) not in (self.before[part], self.anew[part])]
+    def wrong(self, step: Mapping[str, Any], otherwise: Sequence[str] = ()) -> list[str]:
+        """Return the parts that differ in the answers of a step; ``otherwise`` where it gave none."""
+        if "value" not in step:
+            return list(otherwise)
+        return [part for part in self.before if step["value"].get(part) not in (self.before[part], self.anew[part])]
 
 
 def judged(expected: Expected, name: str, kind: str, number: int, status: int) -> dict[str, Any]:
-    """Return what came of a round."""
+    """Return the outcome of a round."""
     place = WORK / "damage" / str(number)
-    told_on_stderr = (place / "stderr").read_text(errors="replace") if (place / "stderr").exists() else ""
-    result: dict[str, Any] = {"file": name, "damage": kind, "panic_shown": "panicked at" in told_on_stderr}
-    if status or not (place / "found").exists():
-        return {**result, "crash": f"status {status}", "stderr": told_on_stderr[-2000:]}
-    found = json.loads((place / "found").read_text(encoding="utf-8"))
-    steps = {step: found[step] for step in found}
-    result["tracebacks"] = {
-        step: one["traceback"] for step, one in steps.items() if "traceback" in one and "raw" not in one
+    printed = (place / "stderr").read_text(errors="replace") if (place / "stderr").exists() else ""
+    result: dict[str, Any] = {"file": name, "damage": kind, "panic_shown": "panicked at" in printed}
+    if status or not (place / "outcome").exists():
+        return {**result, "crash": f"status {status}", "stderr": printed[-2000:]}
+    steps = json.loads((place / "outcome").read_text(encoding="utf-8"))
+    check, check_after = (steps[name].get("value") for name in ("check", "check_after"))
+    after = steps["answers_after"]
+    return {
+        **result,
+        "tracebacks": {
+            name: step["traceback"] for name, step in steps.items() if "traceback" in step and "raw" not in step
+        },
+        "raw": {name: step["raw"] for name, step in steps.items() if "raw" in step},
+        "seen": check is None or not check["is_sound"],
+        "check": check["damage"][:3] if check else steps["check"].get("message"),
+        "refused": steps["answers"].get("message", ""),
+        "wrong": expected.wrong(steps["answers"]),
+        "wrong_after": expected.wrong(after, [after.get("message", "raw error")]),
+        "repair": steps["repair"].get("message", ""),
+        "is_sound_after": bool(check_after and check_after["is_sound"]),
+        "damage_after": check_after["damage"][:3] if check_after else [],
     }
-    result["raw"] = {step: one["raw"] for step, one in steps.items() if "raw" in one}
-    check, check_after = found["check"].get("found"), found["check_after"].get("found")
-    result["seen"] = check is None or not check["is_sound"]
-    result["check"] = check["damage"][:3] if check else found["check"].get("message")
-    result["refused"] = found["answers"].get("message", "")
-    result["wrong"] = expected.wrong(found["answers"]["found"]) if "found" in found["answers"] else []
-    result["wrong_after"] = (
-        expected.wrong(found["answers_after"]["found"])
-        if "found" in found["answers_after"]
-        else [found["answers_after"].get("message", "raw error")]
-    )
-    result["repair"] = found["repair"].get("message", "")
-    result["is_sound_after"] = bool(check_after and check_after["is_sound"])
-    result["damage_after"] = check_after["damage"][:3] if check_after else []
-    return result
 
 
 def name_of(name: str) -> str:
-    """Return a file's name without what is drawn anew each time."""
+    """Return a file's name without its random parts."""
     return re.sub(r"\d{8}-[0-9a-f]{8}|[0-9a-f]{32}(\.\d+)?|[0-9a-f]{16}", "…", name)
 
 
 def main() -> None:
-    """Damage every file in every way and write what came of it."""
+    """Damage every file in every way and write the outcome."""
     parser = option_parser(__doc__)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="files whose path holds this")
-    chosen = parser.parse_args()
-    made()
+    options = parser.parse_args()
+    build_master()
     before = answers(MASTER)
     if not Forum.check(MASTER).is_sound:
         sys.exit(f"the undamaged forum is not sound: {Forum.check(MASTER).findings}")
@@ -391,16 +393,16 @@ def main() -> None:
     Forum.reindex(WORK / "damage-anew").close()
     for leftover in (WORK / "damage-anew").glob("pairs.sqlite*"):
         leftover.unlink()
-    expected = Expected(*(json.loads(json.dumps(one)) for one in (before, answers(WORK / "damage-anew"))))
+    expected = Expected(*(json.loads(json.dumps(parts)) for parts in (before, answers(WORK / "damage-anew"))))
     shutil.rmtree(WORK / "damage", ignore_errors=True)
-    names = [one.relative_to(MASTER).as_posix() for one in sorted(MASTER.rglob("*")) if one.is_file()]
-    names = [name for name in names if chosen.only in name and not name.endswith(("-wal", "-shm"))]
-    waiting = [(name, kind, number) for number, (name, kind) in enumerate((a, b) for a in names for b in DAMAGES)]
+    names = [path.relative_to(MASTER).as_posix() for path in sorted(MASTER.rglob("*")) if path.is_file()]
+    names = [name for name in names if options.only in name and not name.endswith(("-wal", "-shm"))]
+    waiting = [(name, kind, number) for number, (name, kind) in enumerate(product(names, DAMAGES))]
     ROUNDS.unlink(missing_ok=True)
     running: dict[int, tuple[str, str, int]] = {}
     rounds: list[dict[str, Any]] = []
     while waiting or running:
-        while waiting and len(running) < chosen.jobs:
+        while waiting and len(running) < options.jobs:
             task = waiting.pop(0)
             running[forked(*task)] = task
         child, status = os.wait()
@@ -413,16 +415,16 @@ def main() -> None:
             print(f"{len(rounds)} rounds, {len(waiting)} to go", flush=True)
     report = summary(rounds)
     print(json.dumps(report, indent=1))
-    if not chosen.only:
+    if not options.only:
         write("damage", COMMAND, {"questions": QUESTIONS, "damages": list(DAMAGES), **report})
 
 
 def summary(rounds: list[dict[str, Any]]) -> dict[str, Any]:
     """Return counts over all rounds, and by file."""
     files: dict[str, Counter[str]] = {}
-    for one in rounds:
-        count = files.setdefault(name_of(one["file"]), Counter())
-        for key, is_so in classified(one).items():
+    for outcome in rounds:
+        count = files.setdefault(name_of(outcome["file"]), Counter())
+        for key, is_so in classified(outcome).items():
             count[key] += is_so
     total: Counter[str] = Counter()
     for count in files.values():
@@ -430,20 +432,20 @@ def summary(rounds: list[dict[str, Any]]) -> dict[str, Any]:
     return {"rounds": len(rounds), "total": dict(total), "files": {name: dict(count) for name, count in files.items()}}
 
 
-def classified(one: Mapping[str, Any]) -> dict[str, bool]:
+def classified(outcome: Mapping[str, Any]) -> dict[str, bool]:
     """Return what a round counts as."""
-    is_crash = "crash" in one
-    can_be_mended = not one["file"].startswith(LEARNED)
-    is_mended = not is_crash and not one["wrong_after"] and one["is_sound_after"]
+    is_crash = "crash" in outcome
+    can_be_mended = not outcome["file"].startswith(LEARNED)
+    is_mended = not is_crash and not outcome["wrong_after"] and outcome["is_sound_after"]
     return {
         "rounds": True,
-        "seen_by_check": not is_crash and one["seen"],
-        "refused": not is_crash and bool(one["refused"]),
-        "wrong_answers": not is_crash and bool(one["wrong"]),
-        "wrong_and_unseen": not is_crash and bool(one["wrong"]) and not one["seen"],
-        "tracebacks": is_crash or bool(one["tracebacks"]),
-        "raw_errors": not is_crash and bool(one["raw"]),
-        "panic_shown": one["panic_shown"],
+        "seen_by_check": not is_crash and outcome["seen"],
+        "refused": not is_crash and bool(outcome["refused"]),
+        "wrong_answers": not is_crash and bool(outcome["wrong"]),
+        "wrong_and_unseen": not is_crash and bool(outcome["wrong"]) and not outcome["seen"],
+        "tracebacks": is_crash or bool(outcome["tracebacks"]),
+        "raw_errors": not is_crash and bool(outcome["raw"]),
+        "panic_shown": outcome["panic_shown"],
         "can_be_mended": can_be_mended,
         "mended": is_mended and can_be_mended,
     }

@@ -21,8 +21,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from recipes.folders import WORK
+from recipes.scorer.pairs import WORDS_ALONE
 
-from askalike.forum import Forum, ForumSettings
+from askalike.forum import Forum
 from askalike.index.vector_sets import STEPS_OF_GENERAL
 from askalike.index.vectors import VectorIndex
 from askalike.store import ForumLayout
@@ -40,15 +41,15 @@ class PrintedProgress:
     """Progress as lines of output."""
 
     def start(self, phase: str, total: int, unit: str) -> None:
-        """Tell it."""
+        """Print how much there is to do."""
         print(f"start {total} {phase}", flush=True)
 
     def advance(self, count: int) -> None:
-        """Tell it."""
+        """Print how much was done."""
         print(f"done {count}", flush=True)
 
     def notice(self, text: str) -> None:
-        """Tell it."""
+        """Print it."""
         print(f"notice {text}", flush=True)
 
 
@@ -78,21 +79,21 @@ def encode(folder: Path, kill_after: int | None) -> int:
 
 def vectors_of(folder: Path, names: list[str]) -> NDArray[np.float32]:
     """Return the vectors of the set that answers, in the order of the ids; all must be there, once."""
-    with Forum.open(folder, settings=ForumSettings()) as forum:
+    with Forum.open(folder) as forum:
         state = forum.indexes.state()
         assert (state.entries, state.waiting, state.next_model) == (len(names), 0, ""), state
         assert state.model.startswith("general@"), state.model
         numbers = forum.store.nums_by_id(names)
     (place,) = ForumLayout(folder).vectors.glob("*/index")
-    held, found = VectorIndex(place).vectors([numbers[name] for name in names])
-    rows = {int(number): row for row, number in enumerate(held)}
-    assert len(rows) == len(held) == len(names)
-    return found[[rows[numbers[name]] for name in names]]
+    stored, vectors = VectorIndex(place).vectors([numbers[name] for name in names])
+    rows = {int(number): row for row, number in enumerate(stored)}
+    assert len(rows) == len(stored) == len(names)
+    return vectors[[rows[numbers[name]] for name in names]]
 
 
 def create(folder: Path, questions: list[Question]) -> None:
     """Make a forum of questions without vectors."""
-    with Forum.create(folder, settings=ForumSettings(has_vectors=False)) as forum:
+    with Forum.create(folder, settings=WORDS_ALONE) as forum:
         forum.add(questions)
 
 

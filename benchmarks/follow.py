@@ -32,6 +32,7 @@ import re
 import resource
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -73,7 +74,7 @@ NO_VECTORS: Final = ForumSettings(has_vectors=False)
 
 
 class Clock:
-    """The site's time, in a file that both processes see, and what the follower did since it last asked the site.
+    """The site's time, in a file that both processes see, and how long the follower worked since its last request.
 
     The file holds three numbers: the site's time; the seconds of work that the site is to let pass before its next
     answer; and when the follower last asked, by the machine's clock, from which the next goes on where one was killed.
@@ -98,58 +99,58 @@ class Clock:
 
     def take_work(self) -> float:
         """Return the seconds of work that the site has not let pass so far."""
-        found = self._get(1)
+        seconds = self._get(1)
         self._set(1, 0.0)
-        return found
+        return seconds
 
     def now(self) -> float:
         """Return the time as the follower sees it: the site's, and its own work since."""
         return self._get(0) + (0.0 if self._is_asking else time.monotonic() - (self._get(2) or time.monotonic()))
 
     def ask(self) -> None:
-        """Say that the site is about to be asked."""
+        """Note that a request is about to be sent."""
         now = time.monotonic()
         self._set(1, self._get(1) + now - (self._get(2) or now))
         self._set(2, now)
         self._is_asking = True
 
     def answered(self) -> None:
-        """Say that it answered, or did not: what the simulation itself took does not count."""
+        """Note that the request is over; the time that the simulation itself took does not count."""
         self._set(2, time.monotonic())
         self._is_asking = False
 
 
 class TimedPace(Pace):
-    """Tells the clock of each request."""
+    """Reports each request to the clock."""
 
     def __init__(self, clock: Clock, pause: Callable[[float], None]) -> None:
         super().__init__(RATE, FollowClock(clock.now, clock.now, pause))
-        self._told = clock
+        self._simulated = clock
 
     def begin(self) -> None:
-        """As any pace."""
+        """Begin a request."""
         super().begin()
-        self._told.ask()
+        self._simulated.ask()
 
     def end(self) -> None:
-        """As any pace."""
-        self._told.answered()
+        """End a request."""
+        self._simulated.answered()
         super().end()
 
 
 class TimedDiscourse(FakeDiscourse):
-    """Lets the follower's work take its time."""
+    """Lets the simulated time pass while the follower works."""
 
     worked: Callable[[], float]
 
     def answer(self, path: str, headers: Mapping[str, str]) -> Answer:
-        """As any."""
+        """Answer after the follower's work has passed."""
         with self.lock:
             self.advance(self.worked(), is_waiting=False)
             return super().answer(path, headers)
 
     def advance(self, seconds: float, *, is_waiting: bool = True) -> None:
-        """As any; what came while the follower worked ends a wait before it begins."""
+        """Let time pass; an event that came while the follower worked ends a wait before it begins."""
         with self.lock:
             if is_waiting:
                 came = len(self.delivered), self.delivered[-1:]
@@ -160,7 +161,7 @@ class TimedDiscourse(FakeDiscourse):
 
 
 def followed(folder: Path, address: str, path: Path, is_last: bool) -> None:
-    """Follow, in a process of its own; the last one reads everything again, and ends when all is compared."""
+    """Follow, in a process of its own; the last one reads every topic again, and then ends."""
     clock = Clock(path)
 
     def pause(seconds: float) -> None:
@@ -200,13 +201,13 @@ def log_reads(follower: Follower, state: State, clock: Clock, file: TextIO) -> N
     def finished(done: Any, began_s: float, now_s: float) -> None:
         kept = list(done)
         finish(kept, began_s, now_s)
-        stored.extend((one.id, began_s) for one, _, _ in kept)
+        stored.extend((topic.id, began_s) for topic, _, _ in kept)
 
     def indexed(*, is_due: bool) -> None:
         index(is_due=is_due)
         if stored and not follower._is_behind:
             now_s = clock.now()
-            file.writelines(f"{one} {began_s!r} {now_s!r}\n" for one, began_s in stored)
+            file.writelines(f"{topic} {began_s!r} {now_s!r}\n" for topic, began_s in stored)
             file.flush()
             stored.clear()
 
@@ -217,18 +218,18 @@ def poll_lags(lost: list[tuple[float, str, str]], path: Path) -> list[float]:
     """Return the seconds from what was written, whose webhook was lost, until searches found it, in rising order."""
     reads: dict[str, list[tuple[float, float]]] = {}
     for line in path.read_text().splitlines():
-        name, began, found = line.split()
-        reads.setdefault(name, []).append((float(began), float(found)))
+        topic, began_s, searchable_s = line.split()
+        reads.setdefault(topic, []).append((float(began_s), float(searchable_s)))
     lags = []
     for at_s, event, topic in lost:
         if event in ("topic_created", "post_created"):
-            later = [found_s for began_s, found_s in reads.get(topic, ()) if began_s >= at_s]
+            later = [end_s for start_s, end_s in reads.get(topic, ()) if start_s >= at_s]
             lags += [min(later) - at_s] if later else []
     return sorted(lags)
 
 
 def shares(ordered: list[float]) -> dict[str, Any]:
-    """Return how many, and percentiles."""
+    """Return the number of lags, and their percentiles."""
     if not ordered:
         return {"events": 0}
     at = {f"p{p}": round(ordered[min(len(ordered) - 1, len(ordered) * p // 100)], 2) for p in (50, 90, 95, 99)}
@@ -238,25 +239,20 @@ def shares(ordered: list[float]) -> dict[str, Any]:
 def peak_mb(process: subprocess.Popen[bytes]) -> int:
     """Return the most memory that a process has had, 0 for one that ended."""
     try:
-        said = Path(f"/proc/{process.pid}/status").read_text()
+        status = Path(f"/proc/{process.pid}/status").read_text()
     except OSError:
         return 0
-    found = re.search(r"VmHWM:\s+(\d+)", said)
-    return int(found[1]) // 1024 if found else 0
+    peak = re.search(r"VmHWM:\s+(\d+)", status)
+    return int(peak[1]) // 1024 if peak else 0
 
 
 def unread(layout: ForumLayout, since_s: float) -> bool:
     """Return whether a topic was not read again since a moment."""
-    import sqlite3
-
-    connection = sqlite3.connect(layout.follow)
-    try:
+    with contextlib.closing(sqlite3.connect(layout.follow)) as connection:
         return connection.execute("SELECT 1 FROM known WHERE read_s < ? LIMIT 1", (since_s,)).fetchone() is not None
-    finally:
-        connection.close()
 
 
-def hostile(layout: ForumLayout, fake: FakeDiscourse, told: Counter[str]) -> None:
+def hostile(layout: ForumLayout, fake: FakeDiscourse, outcomes: Counter[str]) -> None:
     """Send webhooks that are to be refused, and one that came before."""
     content = json.dumps({"post": {"topic_id": 1}}).encode()
     signed = fake.headers("post", "post_created", content)
@@ -274,21 +270,20 @@ def hostile(layout: ForumLayout, fake: FakeDiscourse, told: Counter[str]) -> Non
         sent["came before"] = fake.delivered[-1]
     for name, (headers, body) in sent.items():
         try:
-            outcome = receive(layout, headers, body, lambda: fake.now_s)
-            told[f"{name}: {outcome}"] += 1
+            outcomes[f"{name}: {receive(layout, headers, body, lambda: fake.now_s)}"] += 1
         except WebhookError as error:
-            told[f"{name}: refused with {error.status}"] += 1
+            outcomes[f"{name}: refused with {error.status}"] += 1
 
 
 def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> dict[str, Any]:
-    """Follow, kill, compare."""
+    """Follow a site while its follower is killed, and compare the forum with the site."""
     work = WORK / "follow"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     folder, clock = work / "f", work / "clock"
     os.environ[SECRET] = "secret"
     layout, chance, began = ForumLayout(folder), random.Random(seed), time.monotonic()
-    told: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     (work / "reads").touch()
     with contextlib.ExitStack() as stack:
         time_file = Clock(clock)
@@ -325,7 +320,7 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
                     time.sleep(0.05)
                     if fake.now_s > hostile_s and fake.delivered:
                         with fake.lock:
-                            hostile(layout, fake, told)
+                            hostile(layout, fake, outcomes)
                         hostile_s = fake.now_s + HOUR_S
                     if time.monotonic() > shown_s + 30:
                         shown_s = time.monotonic()
@@ -353,7 +348,7 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
                     print(f"{shown_s - began:6.0f} s: settling, {fake.counts['requests']} requests", flush=True)
             if process.returncode:
                 raise SystemExit(f"the last follower ended with {process.returncode}")
-            found = compared(folder, fake.threads(address))
+            differences = compared(folder, fake.threads(address))
             return {
                 "topics": topics,
                 "simulated_days": round(days, 2),
@@ -366,8 +361,8 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
                 "changes": dict(sorted(fake.mutated.items())),
                 "changes_in_all": fake.mutated.total(),
                 "threads_compared": len(fake.threads(address)),
-                "differences": len(found),
-                "first_differences": found[:5],
+                "differences": len(differences),
+                "first_differences": differences[:5],
                 "webhook_lag_s": shares(living_lags),
                 "poll_s": Rhythm().poll_s,
                 "poll_lag_s": shares(lost_lags),
@@ -378,7 +373,7 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
                 "requests_above_the_rate": fake.counts["over the rate"],
                 "rate_a_minute": RATE,
                 "failures": {name: living.get(name, 0) for name in FAILURES},
-                "hostile_webhooks": dict(sorted(told.items())),
+                "hostile_webhooks": dict(sorted(outcomes.items())),
             }
 
 
@@ -398,17 +393,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--follower", nargs=3, metavar=("FOLDER", "ADDRESS", "CLOCK"), help=argparse.SUPPRESS)
     parser.add_argument("--last", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.follower:
-        folder, address, clock = given.follower
-        followed(Path(folder), address, Path(clock), given.last)
+    options = parser.parse_args()
+    if options.follower:
+        folder, address, clock = options.follower
+        followed(Path(folder), address, Path(clock), options.last)
         return
-    body = run(given.topics, given.days, given.kills, given.every, given.seed)
+    body = run(options.topics, options.days, options.kills, options.every, options.seed)
     print(json.dumps(body, indent=2))
-    names = ("topics", "days", "kills", "every", "seed")
-    other = [f"--{name} {getattr(given, name)}" for name in names if getattr(given, name) != parser.get_default(name)]
-    if given.topics >= LEAST_TOPICS:
-        write("follow", " ".join([COMMAND, *other]), body)
+    values = {name: getattr(options, name) for name in ("topics", "days", "kills", "every", "seed")}
+    changed = [f"--{name} {value}" for name, value in values.items() if value != parser.get_default(name)]
+    if options.topics >= LEAST_TOPICS:
+        write("follow", " ".join([COMMAND, *changed]), body)
     else:
         print(f"not written: fewer than {LEAST_TOPICS:,} topics")
 

@@ -36,15 +36,16 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from recipes.folders import WORK, need_data
+from recipes.folders import WORK, build_once, need_data
+from recipes.scorer.pairs import WORDS_ALONE
 
-from askalike import Forum, ForumSettings, Link, Question
+from askalike import Forum, Link, Question
 from askalike.forum.groups import DEFAULT_MINIMUM, differ_in_names, is_posted_again
 from askalike.readers.detection import choose
 from askalike.readers.frame import ReadContext
 from askalike.search.thresholds import wilson
 from askalike.store.pairs import Pair
-from benchmarks.record import option_parser, stamp, write
+from benchmarks.record import RESULTS, option_parser, stamp, write
 
 JUDGED = Path(__file__).with_name("groups-judged.jsonl")
 MINIMA = (0.6, 0.7, 0.8)
@@ -59,15 +60,15 @@ Ends = tuple[str, str]
 
 
 def compared(name: str, archive: str, *, has_links: bool) -> Forum:
-    """Return a forum, compared; one that was left by an earlier run is taken as it is."""
-    path = WORK / name
-    if not path.exists():
-        forum = Forum.create(path)
-        forum.load(need_data(archive))
-        if not has_links:
-            forum.store.delete_links(forum.store.links())
-        forum.close()
-    forum = Forum.open(path)
+    """Return a forum whose questions were compared; it is built once."""
+
+    def build(folder: Path) -> None:
+        with Forum.create(folder) as forum:
+            forum.load(need_data(archive))
+            if not has_links:
+                forum.store.delete_links(forum.store.links())
+
+    forum = Forum.open(build_once(WORK / name, build))
     while forum.pairs.advance(60.0):
         pass
     return forum
@@ -83,18 +84,23 @@ def share(pairs: Collection[Ends], grades: Mapping[Ends, float], **more: Any) ->
     """Return how many of those of some pairs that were read ask the same."""
     read = [grades[pair] for pair in pairs if pair in grades]
     good = sum(grade >= LEAST_GRADE for grade in read)
-    found = {"pairs": len(read), "grade 2 or 3": good, "in groups": len(pairs), **more}
-    return found | ({"share": good / len(read), "interval": wilson(good, len(read))} if read else {})
+    row = {"pairs": len(read), "grade 2 or 3": good, "in groups": len(pairs), **more}
+    return row | ({"share": good / len(read), "interval": wilson(good, len(read))} if read else {})
+
+
+def read_judged() -> list[dict[str, Any]]:
+    """Return the pairs that were read."""
+    return [json.loads(line) for line in JUDGED.read_text(encoding="utf-8").splitlines()]
 
 
 def reading() -> dict[str, Any]:
     """Return how many pairs of groups were read as the same."""
-    judged = [json.loads(line) for line in JUDGED.read_text(encoding="utf-8").splitlines()]
-    of: dict[str, dict[Ends, float]] = {}
-    for one in judged:
-        of.setdefault(one["drawn"], {})[one["first"], one["second"]] = fmean(one["grades"])
-    every = {pair: grade for grades in of.values() for pair, grade in grades.items()}
-    twice = [one["grades"] for one in judged if len(one["grades"]) > 1]
+    judged = read_judged()
+    by_draw: dict[str, dict[Ends, float]] = {}
+    for row in judged:
+        by_draw.setdefault(row["drawn"], {})[row["first"], row["second"]] = fmean(row["grades"])
+    every = {pair: grade for grades in by_draw.values() for pair, grade in grades.items()}
+    twice = [row["grades"] for row in judged if len(row["grades"]) > 1]
     alone, linked = (
         compared(f"groups-{name}.forum", "travel-stackexchange", has_links=name == "linked")
         for name in ("without-links", "linked")
@@ -110,15 +116,15 @@ def reading() -> dict[str, Any]:
         "shown": share(shown, every, minimum=DEFAULT_MINIMUM),
         "shown, linked": share(shown & duplicates, every),
         "shown, by probability alone": share(shown - duplicates, every),
-        "from 0.6": share(more - shown, of["from 0.6"]),
+        "from 0.6": share(more - shown, by_draw["from 0.6"]),
         "without links": {
             str(minimum): share(within(alone, minimum), every, groups=len(alone.groups.find(minimum)))
             for minimum in MINIMA
         },
         "read twice": {
             "pairs": len(twice),
-            "same grade": sum(one[0] == one[1] for one in twice),
-            "both 2 or 3, or neither": sum((one[0] >= 2) == (one[1] >= 2) for one in twice),
+            "same grade": sum(grades[0] == grades[1] for grades in twice),
+            "both 2 or 3, or neither": sum((grades[0] >= 2) == (grades[1] >= 2) for grades in twice),
         },
         "kinds": Counter(group.kind for group in groups),
         "largest": max(len(group.members) for group in groups),
@@ -127,9 +133,9 @@ def reading() -> dict[str, Any]:
 
 def slicer() -> dict[str, Any]:
     """Return how many pairs of Slicer's groups were read as the same."""
-    judged = [json.loads(line) for line in JUDGED.read_text(encoding="utf-8").splitlines()]
-    grades = {(one["first"], one["second"]): fmean(one["grades"]) for one in judged if one["forum"] == "slicer"}
-    afresh = {(one["first"], one["second"]) for one in judged if one["drawn"] == "slicer, afresh"}
+    judged = [row for row in read_judged() if row["forum"] == "slicer"]
+    grades = {(row["first"], row["second"]): fmean(row["grades"]) for row in judged}
+    afresh = {(row["first"], row["second"]) for row in judged if row["drawn"] == "slicer, afresh"}
     forum = compared("groups-slicer.forum", "slicer-discourse/topics.jsonl.gz", has_links=True)
     shown = within(forum, DEFAULT_MINIMUM)
     return share(shown, grades, groups=len(forum.groups.find()), afresh=share(shown & afresh, grades))
@@ -141,10 +147,9 @@ def announcements() -> dict[str, Any]:
     questions = {
         record.id: record for record in choose(archive).read(archive, ReadContext()) if isinstance(record, Question)
     }
-    judged = [json.loads(line) for line in JUDGED.read_text(encoding="utf-8").splitlines()]
-    judged = [one for one in judged if one["forum"] == "slicer"]
-    is_same = np.array([fmean(one["grades"]) >= LEAST_GRADE for one in judged])
-    is_again = np.array([is_posted_again(questions[one["first"]], questions[one["second"]]) for one in judged])
+    judged = [row for row in read_judged() if row["forum"] == "slicer"]
+    is_same = np.array([fmean(row["grades"]) >= LEAST_GRADE for row in judged])
+    is_again = np.array([is_posted_again(questions[row["first"]], questions[row["second"]]) for row in judged])
     rng = np.random.default_rng(0)
     draws = (rng.integers(0, len(judged), len(judged)) for _ in range(10_000))
     gains = [is_same[draw][~is_again[draw]].mean() - is_same[draw].mean() for draw in draws]
@@ -171,7 +176,7 @@ def cost() -> dict[str, Any]:
     """Return what groups cost over Reddit's questions."""
     path = WORK / "groups-reddit.forum"
     shutil.rmtree(path, ignore_errors=True)
-    forum = Forum.create(path, settings=ForumSettings(has_vectors=False))
+    forum = Forum.create(path, settings=WORDS_ALONE)
     forum.load(need_data("reddit/questions.jsonl.gz"))
     nums = list(forum.store.nums_by_id([question.id for question in forum.questions()]).values())
     began = time.perf_counter()
@@ -197,8 +202,8 @@ def cost() -> dict[str, Any]:
     changed = []
     for number in range(20):
         pair = pairs[number * 997]
-        held = forum.store.questions_by_num([pair.first, pair.second])
-        ids = (held[pair.first].id, held[pair.second].id)
+        ends = forum.store.questions_by_num([pair.first, pair.second])
+        ids = (ends[pair.first].id, ends[pair.second].id)
         forum.judge(*ids, "different") if number % 2 else forum.store.put_links([Link(*ids)])
         began = time.perf_counter()
         forum.groups.nodes(0.5)
@@ -223,17 +228,13 @@ def cost() -> dict[str, Any]:
 def main() -> None:
     """Measure, and write ``results/groups.json``."""
     parser = option_parser(__doc__)
-    parser.add_argument("--reading", action="store_true")
-    parser.add_argument("--slicer", action="store_true")
-    parser.add_argument("--announcements", action="store_true")
-    parser.add_argument("--cost", action="store_true")
-    wanted = parser.parse_args()
-    kept = Path("results/groups.json")
-    body = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     parts = {"reading": reading, "slicer": slicer, "announcements": announcements, "cost": cost}
-    body = {name: body[name] for name in parts if name in body}
-    chosen = [name for name in parts if getattr(wanted, name)]
-    for name in chosen or parts:
+    for name in parts:
+        parser.add_argument(f"--{name}", action="store_true")
+    options = parser.parse_args()
+    before = json.loads((RESULTS / "groups.json").read_text(encoding="utf-8"))
+    body = {name: before[name] for name in parts}
+    for name in [name for name in parts if getattr(options, name)] or parts:
         body[name] = {**parts[name](), **stamp()}
     write("groups", "python -m benchmarks.groups", body)
 

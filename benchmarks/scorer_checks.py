@@ -26,14 +26,14 @@ CHECKS: tuple[tuple[str, str, str, dict[str, float]], ...] = (
 def main() -> None:
     """Score each released ranking and compare with what was published."""
     option_parser(__doc__).parse_args()
-    found: dict[str, Any] = {}
+    rows: dict[str, Any] = {}
     for name, file, protocol, published in CHECKS:
         path = need_data(file)
         means = evaluate(read_gold(path), read_run(path), protocol).means
         ours = {measure: round(100 * means[measure], 2) for measure in published}
-        found[name] = {"protocol": protocol, "published": published, "ours": ours, "equal": ours == published}
-        print(name, found[name])
-    write("scorer-checks", COMMAND, {"checks": found})
+        rows[name] = {"protocol": protocol, "published": published, "ours": ours, "equal": ours == published}
+        print(name, rows[name])
+    write("scorer-checks", COMMAND, {"checks": rows})
 
 
 if __name__ == "__main__":

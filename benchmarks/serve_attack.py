@@ -4,7 +4,7 @@ Command: ``python -m benchmarks.serve_attack [--seconds S]``. The forum holds th
 service is a process of its own with the default rate and 1,024 file handles; it listens on the loopback alone, where
 each attacker has an address of its own (127.0.0.2 and on), as strangers would. Each attack goes on for so many seconds,
 over a bounded number of connections. The healthy client is a third process: it searches for questions of the forum,
-every second time over a new connection, and its slowest answers tell how much of the service the attack takes.
+every second time over a new connection, and its slowest answers show how much of the service the attack takes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from askalike import Forum
 from askalike.client import Client
 from askalike.operations import OPERATIONS
 from benchmarks.record import option_parser, percentiles, write, write_reddit
+from benchmarks.serve_load import Connection, requests
 from benchmarks.serving import memory_mb, serving
 
 COMMAND = "python -m benchmarks.serve_attack"
@@ -78,17 +79,17 @@ class Attack:
             return "no answer in time"
         return line.split()[1].decode() if line.startswith(b"HTTP/1.1 ") else "closed"
 
-    async def many(self, count: int, one: Callable[[int], Awaitable[None]]) -> None:
-        """Let so many do the same until the end."""
+    async def many(self, count: int, act: Callable[[int], Awaitable[None]]) -> None:
+        """Let so many act at once until the end."""
 
-        async def repeated(number: int) -> None:
+        async def bounded(number: int) -> None:
             try:
                 async with asyncio.timeout(self.end - time.monotonic() + 2):
-                    await one(number)
+                    await act(number)
             except (OSError, TimeoutError, asyncio.IncompleteReadError):
                 self.seen["cut"] += 1
 
-        await asyncio.gather(*map(repeated, range(count)))
+        await asyncio.gather(*map(bounded, range(count)))
 
     async def send(self, number: int, content: bytes) -> None:
         """Send the same over new connections until the end, reading a status each time."""
@@ -102,7 +103,7 @@ class Attack:
                     writer.close()
 
 
-async def held(attack: Attack, number: int, first: bytes, drop: bytes, every_s: float) -> None:
+async def keep_open(attack: Attack, number: int, first: bytes, drop: bytes, every_s: float) -> None:
     """Keep a connection that sends something small from time to time, and open another when it is closed."""
     while attack.goes_on:
         with contextlib.suppress(OSError, TimeoutError):
@@ -114,65 +115,66 @@ async def held(attack: Attack, number: int, first: bytes, drop: bytes, every_s: 
                         writer.write(drop)
                         await writer.drain()
                     with contextlib.suppress(TimeoutError):
-                        attack.seen["closed" if not await asyncio.wait_for(reader.read(999), every_s) else "told"] += 1
+                        content = await asyncio.wait_for(reader.read(999), every_s)
+                        attack.seen["answered" if content else "closed"] += 1
             finally:
                 writer.close()
 
 
 async def silent(attack: Attack) -> None:
-    await attack.many(SILENT, lambda number: held(attack, number, b"", b"", 1.0))
+    await attack.many(SILENT, lambda number: keep_open(attack, number, b"", b"", 1.0))
 
 
 async def slow_heads(attack: Attack) -> None:
-    await attack.many(600, lambda number: held(attack, number, b"GET /healthz HTTP/1.1\r\n", b"a: b\r\n", 1.0))
+    await attack.many(600, lambda number: keep_open(attack, number, b"GET /healthz HTTP/1.1\r\n", b"a: b\r\n", 1.0))
 
 
 async def slow_bodies(attack: Attack) -> None:
     first = b"POST /v1/similar HTTP/1.1\r\n" + HEAD + b"Content-Length: 900000\r\n\r\n{"
-    await attack.many(600, lambda number: held(attack, number, first, b" ", 1.0))
+    await attack.many(600, lambda number: keep_open(attack, number, first, b" ", 1.0))
 
 
 async def deaf(attack: Attack) -> None:
-    """Ask for much, and read none of it."""
-    asked = b"GET /v1/questions?limit=100 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 100
+    """Request much, and read none of it."""
+    request = b"GET /v1/questions?limit=100 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 100
 
-    async def one(number: int) -> None:
+    async def act(number: int) -> None:
         _, writer = await attack.connect(number)
         try:
-            writer.write(asked)
+            writer.write(request)
             while attack.goes_on and not writer.is_closing():
                 await asyncio.sleep(0.5)
         finally:
             writer.transport.abort()
 
-    await attack.many(100, one)
+    await attack.many(100, act)
 
 
 async def pipelined(attack: Attack) -> None:
-    asked = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
-    async def one(number: int) -> None:
+    async def act(number: int) -> None:
         reader, writer = await attack.connect(number)
         try:
             while attack.goes_on:
-                writer.write(asked * 500)
+                writer.write(request * 500)
                 for _ in range(500):
                     await reader.readuntil(b"}")
                 attack.seen["200"] += 500
         finally:
             writer.close()
 
-    await attack.many(16, one)
+    await attack.many(16, act)
 
 
 async def churn(attack: Attack) -> None:
-    async def one(number: int) -> None:
+    async def act(number: int) -> None:
         while attack.goes_on:
             with contextlib.suppress(OSError, TimeoutError):
                 _, writer = await attack.connect(number)
                 writer.transport.abort()
 
-    await attack.many(16, one)
+    await attack.many(16, act)
 
 
 def sent(*contents: bytes, at_once: int = 16) -> Callable[[Attack], Awaitable[None]]:
@@ -217,8 +219,8 @@ def dear_searches() -> Iterator[bytes]:
         ("<p>" * 60_000, "html"),
         ("*a " * 60_000, "markdown"),
     ):
-        asked = {"title": "how to", "body": body, "markup": markup, "k": 100, "explain": True}
-        yield posted("POST", "/v1/similar", json.dumps(asked).encode())
+        query = {"title": "how to", "body": body, "markup": markup, "k": 100, "explain": True}
+        yield posted("POST", "/v1/similar", json.dumps(query).encode())
 
 
 CHUNKED: Final = b"POST /v1/similar HTTP/1.1\r\n" + HEAD + b"Transfer-Encoding: chunked\r\n"
@@ -282,79 +284,67 @@ ATTACKS: Final[dict[str, Callable[[Attack], Awaitable[None]]]] = {
 }
 
 
-def search(port: int, bodies: list[bytes], seconds: float, told: Any) -> None:
-    """Be the healthy client: search until the end; tell how long each search took, and what went wrong."""
+def search(port: int, bodies: list[bytes], seconds: float, results: Any) -> None:
+    """Be the healthy client: search until the end; send how long each search took, and what went wrong."""
 
-    async def go_on() -> tuple[list[float], Counter[str]]:
-        chance, took, errors = random.Random(0), list[float](), Counter[str]()
-        end = time.monotonic() + seconds
-        kept: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+    async def search_until_end() -> tuple[list[float], Counter[str]]:
+        chance, times, errors = random.Random(0), list[float](), Counter[str]()
+        end, connection = time.monotonic() + seconds, Connection(port)
         while (began := time.monotonic()) < end:
-            is_new = kept is None or len(took) % 2 == 0
+            if len(times) % 2 == 0:
+                connection.close()
+                connection = Connection(port)
             try:
                 async with asyncio.timeout(LONGEST_S):
-                    reader, writer = (
-                        await asyncio.open_connection("127.0.0.1", port) if is_new or kept is None else kept
-                    )
-                    writer.write(posted("POST", "/v1/similar", chance.choice(bodies)))
-                    head = await reader.readuntil(b"\r\n\r\n")
-                    length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-                    await reader.readexactly(int(length.split(b":")[1]))
-                status = head.split()[1].decode()
-                if status != "200":
-                    errors[status] += 1
-                if kept is not None and is_new:
-                    kept[1].close()
-                kept = (reader, writer)
+                    status = await connection.ask("POST", "/v1/similar", chance.choice(bodies))
+                if status != 200:
+                    errors[str(status)] += 1
             except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
                 errors[type(error).__name__] += 1
-                kept = None
-            took.append(time.monotonic() - began)
+                connection.close()
+                connection = Connection(port)
+            times.append(time.monotonic() - began)
             await asyncio.sleep(PAUSE_S)
-        return took, errors
+        connection.close()
+        return times, errors
 
-    told.send(asyncio.run(go_on()))
+    results.send(asyncio.run(search_until_end()))
 
 
 def measured(
     port: int, bodies: list[bytes], seconds: float, attack: Callable[[Attack], Awaitable[None]] | None
 ) -> dict[str, Any]:
     """Return how the healthy client fared during an attack, and what came of the attack."""
-    ours, theirs = multiprocessing.Pipe()
-    healthy = multiprocessing.get_context("spawn").Process(target=search, args=(port, bodies, seconds, theirs))
+    receiver, sender = multiprocessing.Pipe()
+    healthy = multiprocessing.get_context("spawn").Process(target=search, args=(port, bodies, seconds, sender))
     healthy.start()
-    seen: Counter[str] = Counter()
+    attacker = Attack(port, seconds)
     if attack is not None:
-        made = Attack(port, seconds)
-        asyncio.run(_until_end(attack, made))
-        seen = made.seen
-    took, errors = ours.recv()
+        asyncio.run(_until_end(attack, attacker))
+    times, errors = receiver.recv()
     healthy.join()
     return {
-        **percentiles(took),
-        "max_ms": round(1000 * max(took), 1),
-        "searches": len(took),
+        **percentiles(times),
+        "max_ms": round(1000 * max(times), 1),
+        "searches": len(times),
         "errors": dict(errors),
-        "attack": dict(sorted(seen.items())),
+        "attack": dict(sorted(attacker.seen.items())),
     }
 
 
-async def _until_end(attack: Callable[[Attack], Awaitable[None]], made: Attack) -> None:
+async def _until_end(attack: Callable[[Attack], Awaitable[None]], attacker: Attack) -> None:
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(made.end - time.monotonic() + 5):
-            await attack(made)
+        async with asyncio.timeout(attacker.end - time.monotonic() + 5):
+            await attack(attacker)
 
 
 def forum_of(count: int) -> tuple[Path, list[bytes]]:
     """Return a forum of real questions, and searches for some of them."""
     folder = WORK / "serve" / "attack.forum"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
     with Forum.create(folder) as forum:
         forum.load(write_reddit(WORK / "serve" / "attack.jsonl", count))
-        questions = list(forum.questions())
-    titles = [one.title for one in random.Random(0).sample(questions, 500)]
-    return folder, [json.dumps({"title": title[:1_000], "k": 10}).encode() for title in titles if title.strip()]
+        return folder, requests(forum, "title")
 
 
 def main() -> None:
@@ -380,7 +370,7 @@ def main() -> None:
             running.client.status()  # raises where it no longer answers
         after = memory_mb(running.process.pid)
     lines = (folder.parent / "service.log").read_text(encoding="utf-8").splitlines()
-    told = [json.loads(line) for line in lines]  # every line is JSON, or this raises
+    entries = [json.loads(line) for line in lines]  # every line is JSON, or this raises
     body = {
         "questions": QUESTIONS,
         "seconds_each": options.seconds,
@@ -389,8 +379,8 @@ def main() -> None:
         "memory_mb": {"before": before, "after": after},
         "log": {
             "lines": len(lines),
-            "warnings": sum(line["level"] == "warning" for line in told),
-            "errors": sum(line["level"] == "error" for line in told),
+            "warnings": sum(entry["level"] == "warning" for entry in entries),
+            "errors": sum(entry["level"] == "error" for entry in entries),
         },
     }
     if options.only:

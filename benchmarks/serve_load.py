@@ -76,9 +76,9 @@ class Connection:
             f"Content-Length: {len(body)}\r\n\r\n"
         )
         self._writer.write(head.encode() + body)
-        status = int((await self._reader.readline()).split()[1])
+        status = int((await self._reader.readuntil(b"\r\n")).split()[1])
         length, is_kept = 0, True
-        while (line := await self._reader.readline()) != b"\r\n":
+        while (line := await self._reader.readuntil(b"\r\n")) != b"\r\n":
             name, _, value = line.lower().partition(b":")
             if name == b"content-length":
                 length = int(value)
@@ -146,7 +146,7 @@ async def measure(
 
 @dataclass
 class MixedTally:
-    """What 64 clients were told.
+    """What came of the requests of 64 clients.
 
     Args:
         stored: question → its title as acknowledged last, or None once it was deleted.
@@ -189,14 +189,14 @@ async def search_and_write(port: int, bodies: Sequence[bytes], seconds: float) -
 
 def lost_writes(forum: Forum, stored: Mapping[str, str | None]) -> list[str]:
     """Return the questions that are not as they were acknowledged last, or that a search does not find."""
-    held = {question.id: question.title for question in forum.questions()}
-    wrong = [name for name, title in stored.items() if held.get(name) != title]
-    for name, title in random.Random(0).sample(sorted(stored.items()), min(200, len(stored))):
-        if title is not None and name not in (
-            one for one, _ in forum.indexes.ranking(Query(title, k=20, ranker="words"))
-        ):
-            wrong.append(name)
-    return wrong
+    titles = {question.id: question.title for question in forum.questions()}
+    wrong = [name for name, title in stored.items() if titles.get(name) != title]
+    drawn = random.Random(0).sample(sorted(stored.items()), min(200, len(stored)))
+    return wrong + [
+        name
+        for name, title in drawn
+        if title is not None and name not in dict(forum.indexes.ranking(Query(title, k=20, ranker="words")))
+    ]
 
 
 def measure_mixed(workers: int) -> dict[str, object]:
@@ -230,14 +230,14 @@ def measure_mixed(workers: int) -> dict[str, object]:
 
 def row(tally: Tally, seconds: float) -> dict[str, object]:
     """Return a measurement as the result has it."""
-    found: dict[str, object] = {
+    searches: dict[str, object] = {
         **percentiles(tally.seconds),
         "per_s": round(len(tally.seconds) / seconds, 1),
         "refused": tally.refused,
     }
-    if tally.writes:
-        found["write"] = {**percentiles(tally.writes), "per_s": round(len(tally.writes) / seconds, 1)}
-    return found
+    if not tally.writes:
+        return searches
+    return {**searches, "write": {**percentiles(tally.writes), "per_s": round(len(tally.writes) / seconds, 1)}}
 
 
 def requests(forum: Forum, kind: str) -> list[bytes]:
@@ -245,10 +245,10 @@ def requests(forum: Forum, kind: str) -> list[bytes]:
     questions = random.Random(0).sample(list(forum.questions()), min(SAMPLED, len(forum)))
     return [
         json.dumps(
-            {"title": one.title[:1000] or "?", "k": K}
-            | ({"body": one.body[:200_000], "markup": one.markup} if kind == "title and body" else {})
+            {"title": question.title[:1000] or "?", "k": K}
+            | ({"body": question.body[:200_000], "markup": question.markup} if kind == "title and body" else {})
         ).encode()
-        for one in questions
+        for question in questions
     ]
 
 
@@ -256,9 +256,9 @@ def library(forum: Forum, bodies: Sequence[bytes]) -> dict[str, float]:
     """Return how long the library takes for the same searches, in this process."""
     seconds: list[float] = []
     for body in bodies[:LIBRARY]:
-        asked = json.loads(body)
+        search = json.loads(body)
         began = time.perf_counter()
-        query = Query(asked["title"], asked.get("body", ""), asked.get("markup", "plain"), K, is_canonical=True)
+        query = Query(search["title"], search.get("body", ""), search.get("markup", "plain"), K, is_canonical=True)
         forum.search(query)
         seconds.append(time.perf_counter() - began)
     return percentiles(seconds)
@@ -286,8 +286,8 @@ def main() -> None:
     folder = copied()
     with Forum.open(folder) as forum:
         bodies = {kind: requests(forum, kind) for kind in KINDS}
-        alone = {kind: library(forum, asked) for kind, asked in bodies.items()}
-        held = len(forum)
+        alone = {kind: library(forum, of_kind) for kind, of_kind in bodies.items()}
+        size = len(forum)
     rows: dict[str, dict[str, object]] = {}
     with serving(folder, "--workers", str(options.workers)) as running:
         asyncio.run(measure(running, bodies["title"], 4, 0, min(5.0, options.seconds)))  # caches, lazily read files
@@ -311,7 +311,7 @@ def main() -> None:
         "serve-load",
         " ".join([COMMAND, *sys.argv[1:]]),
         {
-            "questions": held,
+            "questions": size,
             "workers": options.workers,
             "seconds_each": options.seconds,
             "library": alone,

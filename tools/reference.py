@@ -154,7 +154,7 @@ def http_document() -> str:
         "",
         f"{document['info']['description']} The service sends the same as a document for programs at `/openapi.json`.",
     ]
-    first = sorted(document["paths"].items(), key=lambda one: not one[0].startswith("/v1"))
+    first = sorted(document["paths"].items(), key=lambda item: not item[0].startswith("/v1"))
     for path, methods in first:
         for method, route in methods.items():
             parts += ["", f"## {method.upper()} {path}", "", route["summary"], *_route(route)]
@@ -170,10 +170,10 @@ def _route(route: Mapping[str, Any]) -> Iterator[str]:
         yield from ("", route["description"])
     if route.get("parameters"):
         yield from ("", "| parameter | in | type | meaning |", "|---|---|---|---|")
-        for one in route["parameters"]:
-            required = ", required" if one.get("required") and one["in"] != "path" else ""
-            about = _cell(one.get("description"))
-            yield f"| `{one['name']}` | {one['in']}{required} | {_type(one['schema'])} | {about} |"
+        for parameter in route["parameters"]:
+            required = ", required" if parameter.get("required") and parameter["in"] != "path" else ""
+            about = _cell(parameter.get("description"))
+            yield f"| `{parameter['name']}` | {parameter['in']}{required} | {_type(parameter['schema'])} | {about} |"
     for kind, content in route.get("requestBody", {}).get("content", {}).items():
         yield from ("", f"Body (`{kind}`): {_type(content.get('schema', {}))}.")
     for status, answer in route["responses"].items():
@@ -190,17 +190,17 @@ def _fields(schema: Mapping[str, Any]) -> Iterator[str]:
         return
     yield from ("| field | type | meaning |", "|---|---|---|")
     required = schema.get("required", ())
-    for name, one in schema["properties"].items():
-        meaning = _cell(one.get("description") or _nested(one))
+    for name, field in schema["properties"].items():
+        meaning = _cell(field.get("description") or _nested(field))
         if name in required:
             meaning = f"required. {meaning}".strip()
-        elif (default := one.get("default")) not in (None, "", [], {}):
+        elif (default := field.get("default")) not in (None, "", [], {}):
             meaning = f"{meaning} Default `{str(default).lower() if isinstance(default, bool) else default}`."
-        yield f"| `{name}` | {_type(one)} | {meaning.strip()} |"
+        yield f"| `{name}` | {_type(field)} | {meaning.strip()} |"
 
 
 def _nested(schema: Mapping[str, Any]) -> str:
-    return next((one["description"] for one in schema.get("anyOf", ()) if "description" in one), "")
+    return next((option["description"] for option in schema.get("anyOf", ()) if "description" in option), "")
 
 
 def _type(schema: Mapping[str, Any] | bool) -> str:
@@ -210,9 +210,9 @@ def _type(schema: Mapping[str, Any] | bool) -> str:
         name = schema["$ref"].rsplit("/", 1)[1]
         return f"[{name}](#{name.lower()})"
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(one) for one in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_type(option) for option in schema["anyOf"]))
     if "enum" in schema:
-        return ", ".join(f"`{one}`" for one in schema["enum"])
+        return ", ".join(f"`{value}`" for value in schema["enum"])
     kind = schema.get("type", "any")
     if kind == "array":
         return f"list of {_type(schema.get('items', {}))}"

@@ -119,7 +119,7 @@ def rendered(table: Table | Facts, page: Path) -> list[str]:
         return [*markdown(table.headings, filled), "", _provenance(names, page)]
     names = [table.result] if isinstance(table.result, str) else list(table.result)
     lines = markdown(
-        table.columns, [[cell(one, record) for one in table.columns.values()] for record in _records(table)]
+        table.columns, [[cell(template, record) for template in table.columns.values()] for record in _records(table)]
     )
     caption = [cell(table.caption, load(names[0])), ""] if table.caption else []
     return [*lines, "", *caption, _provenance(names, page)]
@@ -143,18 +143,18 @@ def _line(cells: Iterable[str]) -> str:
 def _records(table: Table) -> Iterable[Record]:
     if not isinstance(table.result, str):
         return [{"name": name, **load(name)} for name in table.result]
-    found: Any = load(table.result)
+    content: Any = load(table.result)
     if callable(table.rows):
-        records = dict(table.rows(found))
+        records = dict(table.rows(content))
     else:
         for key in table.rows:
-            found = found[key]
-        if isinstance(found, Mapping):
+            content = content[key]
+        if isinstance(content, Mapping):
             records = {
-                name: record if isinstance(record, Mapping) else {"value": record} for name, record in found.items()
+                name: record if isinstance(record, Mapping) else {"value": record} for name, record in content.items()
             }
         else:
-            records = {str(record.get("name", place)): record for place, record in enumerate(found)}
+            records = {str(record.get("name", place)): record for place, record in enumerate(content)}
     labels = table.labels or {name: name for name in records}
     return [{**records[name], "name": label} for name, label in labels.items() if name in records]
 

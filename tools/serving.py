@@ -50,8 +50,8 @@ def wait_for_pairs(address: str) -> None:
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         with urlopen(f"{address}/v1/status") as answer:
-            found = json.load(answer)["duplicates"]
-        if found["done"] >= found["questions"]:
+            progress = json.load(answer)["duplicates"]
+        if progress["done"] >= progress["questions"]:
             return
         time.sleep(0.2)
-    raise TimeoutError(f"the questions of {address} are not compared after {PATIENCE_S:.0f} s: {found}")
+    raise TimeoutError(f"the questions of {address} are not compared after {PATIENCE_S:.0f} s: {progress}")

@@ -21,8 +21,8 @@ MARKER: Final = re.compile(r"(?<=<!-- table: )([\w-]+)( -->\n)(?:.*?\n)??(?=<!--
 # -- what the search finds ---------------------------------------------------------------------------------------------
 
 
-def found_by_language(result: Record) -> Records:
-    """Return the languages with what searches of each forum find."""
+def language_rows(result: Record) -> Records:
+    """Return the languages with the figures of each forum."""
     yield from ((name, record) for name, record in result["found"].items() if name != "ms a search")
 
 
@@ -198,7 +198,7 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
             "each less English": "{each[less english][0]:+.1f} ({each[less english][1]:+.1f} to"
             " {each[less english][2]:+.1f})",
         },
-        found_by_language,
+        language_rows,
         caption="MRR@10 times 100, {questions:,} questions.",
     ),
     "language-detectors": Table(
@@ -568,7 +568,9 @@ def p_of(task: str) -> str:
 def lei2016_paper(row: Record) -> str:
     """Return the paper's MAP and MRR, as its text has them; = was recomputed from released scores."""
     figures = [row["reported"].get(measure) for measure in ("map", "mrr")]
-    texts = [f"{'=' * (one['origin'] == 'recomputed')}{one['value']:.1f}" if one else "–" for one in figures]
+    texts = [
+        f"{'=' * (figure['origin'] == 'recomputed')}{figure['value']:.1f}" if figure else "–" for figure in figures
+    ]
     return " / ".join(texts) if any(figures) else ""
 
 
@@ -613,9 +615,9 @@ def ramn_states(result: Record) -> Records:
 def ramn_comparisons(result: Record) -> Records:
     """Return pairs of rows with their differences on every task."""
     pairs: dict[str, dict[str, Any]] = {}
-    for one in result["compared"]:
-        name = f"{one['better']} over {one['worse']}"
-        pairs.setdefault(name, {})[one["task"]] = one
+    for comparison in result["compared"]:
+        name = f"{comparison['better']} over {comparison['worse']}"
+        pairs.setdefault(name, {})[comparison["task"]] = comparison
     yield from pairs.items()
 
 

@@ -93,18 +93,16 @@ def fitted(
         alike, differing: the features that are taken; None for all of the version.
     """
     rows = Rows.of(pairs, version, WEIGHT_OF_KIND)
-    base, _ = _minimum(
-        rows, [FEATURES.index(name) for name in alike or ALIKE[version]], 1, PENALTY, np.zeros(len(FEATURES))
-    )
-    weights, thresholds = base, _
+    places = [FEATURES.index(name) for name in alike or ALIKE[version]]
+    weights, thresholds = _minimum(rows, places, 1, PENALTY, np.zeros(len(FEATURES)))
     if differing:
         rows = Rows.of(pairs, version, WEIGHT_OF_KIND | WEIGHT_OF_DIFFERENCES)
         places = [FEATURES.index(name) for name in differing]
-        weights, thresholds = _minimum(rows, places, -1, PENALTY_OF_DIFFERENCES, base)
+        weights, thresholds = _minimum(rows, places, -1, PENALTY_OF_DIFFERENCES, weights)
     return Scorer(weights, float(thresholds[1]), float(min(thresholds[1:])))
 
 
-def _minimum(data: Rows, places: list[int], sign: int, penalty: float, held: Floats) -> tuple[Floats, Floats]:
+def _minimum(data: Rows, places: list[int], sign: int, penalty: float, fixed: Floats) -> tuple[Floats, Floats]:
     """Return weights and thresholds of least penalised loss: ordinal logistic, and softmax in each query's order. ::
 
     - Σ_i Σ_{k=1..3} λ_k ln P(y_ik) - ρ Σ_q Σ_i t_qi ln softmax_q(z)_i + |w|² penalty / 2 + Σ_f r_f² / (2 σ_f²)
@@ -113,14 +111,14 @@ def _minimum(data: Rows, places: list[int], sign: int, penalty: float, held: Flo
     found by Newton's method within the bounds that ``sign`` sets.
 
     Args:
-        places: of the features that are weighed anew; ``held`` has the weights of the others.
+        places: of the features that are weighed anew; ``fixed`` has the weights of the others.
 
     Source: Bertsekas, "Projected Newton Methods for Optimization Problems with Simple Constraints", 1982.
     """
     order = np.argsort(data.queries, kind="stable")
     spread = np.maximum(data.features[:, places].std(axis=0), LEAST_SPREAD)
     inputs = data.features[order][:, places] / spread
-    given = data.features[order] @ held
+    base = data.features[order] @ fixed
     grades, queries, forums = data.grades[order], data.queries[order], data.forums[order]
     weights, ordered = data.weights[order], data.ordered[order]
     targets = [np.clip(grades - (grade - 1), 0, 1) for grade in (1, 2, 3)]
@@ -144,7 +142,7 @@ def _minimum(data: Rows, places: list[int], sign: int, penalty: float, held: Flo
         return powers / sums, z - peaks - np.log(sums)
 
     def loss(values: Floats) -> tuple[float, Floats, Floats]:
-        z, offsets = given + inputs @ values[:count], values[count + 3 :]
+        z, offsets = base + inputs @ values[:count], values[count + 3 :]
         value = penalty / 2 * float(values[:count] @ values[:count]) + float(precision @ offsets**2) / 2
         slope, curve = np.zeros(len(z)), np.zeros(len(z))
         gradient = np.zeros(3)
@@ -183,17 +181,17 @@ def _minimum(data: Rows, places: list[int], sign: int, penalty: float, held: Flo
         length = 1.0
         while True:
             moved = np.clip(values + length * step, low, high)
-            found, new_gradient, new_hessian = loss(moved)
-            if found <= value + 1e-4 * float(gradient @ (moved - values)) or length < 1e-6:
+            new_value, new_gradient, new_hessian = loss(moved)
+            if new_value <= value + 1e-4 * float(gradient @ (moved - values)) or length < 1e-6:
                 break
             length /= 2
-        is_done = abs(value - found) < 1e-9 * abs(value)
-        values, value, gradient, hessian = moved, found, new_gradient, new_hessian
+        is_done = abs(value - new_value) < 1e-9 * abs(value)
+        values, value, gradient, hessian = moved, new_value, new_gradient, new_hessian
         if is_done:
             break
-    weights_found = held.copy()
-    weights_found[places] = values[:count] / spread
-    return weights_found, values[count : count + 3]
+    weights_of_all = fixed.copy()
+    weights_of_all[places] = values[:count] / spread
+    return weights_of_all, values[count : count + 3]
 
 
 def package_weights(pairs: Sequence[Pairs]) -> str:

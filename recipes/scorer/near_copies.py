@@ -16,7 +16,7 @@ from askalike.search.differences import OPPOSITES
 from askalike.text.analyzer import Analyzer
 
 EACH: Final = 25
-"""So many near-copies of each kind, and three times as many rephrasings, of one forum."""
+"""Near-copies of each kind in one forum; there are three times as many rephrasings."""
 LEAST_LENGTH: Final = 15
 MOST_LENGTH: Final = 110
 

@@ -71,7 +71,7 @@ OTHERS: Final = Path(__file__).with_name("judged.jsonl")
 DRAWN: Final = Path(__file__).with_name("judged-drawn.jsonl")
 QUORA_PAIRS: Final = 4_000
 COPIES: Final = 100
-"""So many questions of each forum are asked again, and as many titles of other forums."""
+"""Questions of each forum that are asked again, and titles of other forums, as many."""
 NEAREST: Final = 8
 WORDS_ALONE: Final = ForumSettings(has_vectors=False)
 
@@ -125,17 +125,16 @@ class Site:
         """Return a query with its candidates."""
         vectors = self.vectors.encode([query, *candidates])
         cosines = cosines_of(vectors[1:], vectors[0])
+        as_query = Query(query.title, query.body, markup=query.markup)
         counts = TermCounts(self.engine)
         prepared = self.analyzer.prepare(query.title, query.body, query.markup)
         counts.look_up([*prepared.title, *prepared.body])
-        asked = Query(query.title, query.body, markup=query.markup)
         numbers = self.forum.store.nums_by_id([question.id for question in candidates if question.id])
         texts = self.engine.texts(list(numbers.values()))  # with the words of their answers
         compared = [texts.get(numbers.get(question.id, 0), question) for question in candidates]
-        features = self.scoring.features([Compared(asked, counts, compared, cosines)])
-        return Pairs(
-            self.name, kind, detail, self.name, features, np.array(grades, dtype=float), self._bm25(asked, candidates)
-        )
+        features = self.scoring.features([Compared(as_query, counts, compared, cosines)])
+        bm25 = self._bm25(as_query, candidates)
+        return Pairs(self.name, kind, detail, self.name, features, np.array(grades, dtype=float), bm25)
 
     def _bm25(self, query: Query, candidates: Sequence[Question]) -> Floats:
         numbers = self.forum.store.nums_by_id([question.id for question in candidates if question.id])
