@@ -31,7 +31,6 @@ COMMANDS: Final = (
     "answers",
     "transformer_runtime",
     "training_time",
-    "recurrent_step",
     "kill",
     "serve_kill",
     "encode_kill",

@@ -14,7 +14,6 @@ import random
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Final
 
@@ -97,16 +96,15 @@ def create(folder: Path, questions: list[Question]) -> None:
         forum.add(questions)
 
 
-def kill(folder: Path, questions: list[Question], kills: int, chance: random.Random) -> tuple[list[int], float]:
-    """Encode a forum by processes that are killed; return what each has encoded, and the seconds of all."""
+def kill(folder: Path, questions: list[Question], kills: int, chance: random.Random) -> list[int]:
+    """Encode a forum by processes that are killed; return how many questions each has encoded."""
     create(folder, questions)
-    began, runs = time.monotonic(), list[int]()
+    runs = list[int]()
     for number in range(kills):
         left = len(questions) - sum(runs)
         runs.append(encode(folder, left // (kills + 1 - number) + chance.randrange(STEPS_OF_GENERAL.scan - 64)))
         print(f"killed after {runs[-1]} more", flush=True)
-    runs.append(encode(folder, None))
-    return runs, time.monotonic() - began
+    return [*runs, encode(folder, None)]
 
 
 def main() -> None:
@@ -118,11 +116,9 @@ def main() -> None:
     folder, questions = WORK / "encode-kill", list(reddit_questions(options.questions))
     ids = [question.id for question in questions]
     shutil.rmtree(folder, ignore_errors=True)
-    runs, seconds = kill(folder / "killed", questions, options.kills, random.Random(0))
-    began = time.monotonic()
+    runs = kill(folder / "killed", questions, options.kills, random.Random(0))
     create(folder / "whole", questions)
     encode(folder / "whole", None)
-    unbroken_s = time.monotonic() - began
     killed, whole = (vectors_of(folder / name, ids) for name in ("killed", "whole"))
     cosines = (killed * whole).sum(axis=1)
     encoded_twice, wrong = sum(runs) - len(ids), int((cosines < LEAST_COSINE).sum())
@@ -137,8 +133,6 @@ def main() -> None:
         "wrong": wrong,
         "same_to_the_bit": int((killed == whole).all(axis=1).sum()),
         "least_cosine": round(float(cosines.min()), 5),
-        "unbroken_s": round(unbroken_s, 1),
-        "killed_s": round(seconds, 1),
     }
     print(body)
     if (options.questions, options.kills) == (QUESTIONS, KILLS):

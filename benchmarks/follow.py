@@ -13,17 +13,12 @@ here. Whatever the follower itself does between two requests (to store, to index
 much of the simulated clock as it took on the wall, on a machine that may have other work. The lag of a webhook is from
 its receipt until searches find what it is about. The lag by polls is that of new topics and posts whose webhook was
 lost, from when they were written.
-
-Meanwhile webhooks come that are to be refused: with a wrong signature, by a former secret, of too many bytes, or JSON
-nested too deep; and some that came before, which are to be taken for known.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
-import hmac
 import json
 import mmap
 import os
@@ -38,7 +33,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -52,7 +46,7 @@ from askalike.follow.settings import FollowSettings
 from askalike.follow.site import Clock as FollowClock
 from askalike.follow.site import Pace
 from askalike.follow.state import State
-from askalike.follow.webhook import MAX_BYTES, WebhookError, receive
+from askalike.follow.webhook import receive
 from askalike.forum import ForumSettings, ImportOptions
 from askalike.readers.frame import ReadOptions
 from askalike.store import ForumLayout
@@ -252,29 +246,6 @@ def unread(layout: ForumLayout, since_s: float) -> bool:
         return connection.execute("SELECT 1 FROM known WHERE read_s < ? LIMIT 1", (since_s,)).fetchone() is not None
 
 
-def hostile(layout: ForumLayout, fake: FakeDiscourse, outcomes: Counter[str]) -> None:
-    """Send webhooks that are to be refused, and one that came before."""
-    content = json.dumps({"post": {"topic_id": 1}}).encode()
-    signed = fake.headers("post", "post_created", content)
-    former = "sha256=" + hmac.new(b"the secret before", content, hashlib.sha256).hexdigest()
-    deep = b"[" * 100_000
-    sent: dict[str, tuple[Mapping[str, str], bytes]] = {
-        "wrong": (signed | {"X-Discourse-Event-Signature": "sha256=" + "0" * 64}, content),
-        "unsigned": ({k: v for k, v in signed.items() if "Signature" not in k}, content),
-        "changed after signing": (signed, content.replace(b"1", b"2")),
-        "former secret": (signed | {"X-Discourse-Event-Signature": former}, content),
-        "too many bytes": (fake.headers("post", "post_created", bytes(MAX_BYTES + 1)), bytes(MAX_BYTES + 1)),
-        "nested too deep": (fake.headers("post", "post_created", deep), deep),
-    }
-    if fake.delivered:
-        sent["came before"] = fake.delivered[-1]
-    for name, (headers, body) in sent.items():
-        try:
-            outcomes[f"{name}: {receive(layout, headers, body, lambda: fake.now_s)}"] += 1
-        except WebhookError as error:
-            outcomes[f"{name}: refused with {error.status}"] += 1
-
-
 def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> dict[str, Any]:
     """Follow a site while its follower is killed, and compare the forum with the site."""
     work = WORK / "follow"
@@ -283,7 +254,6 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
     folder, clock = work / "f", work / "clock"
     os.environ[SECRET] = "secret"
     layout, chance, began = ForumLayout(folder), random.Random(seed), time.monotonic()
-    outcomes: Counter[str] = Counter()
     (work / "reads").touch()
     with contextlib.ExitStack() as stack:
         time_file = Clock(clock)
@@ -311,17 +281,13 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
             state.put(settings=FollowSettings(address, "discourse", SOURCE, secret_variable=SECRET).to_json())
             end_s = fake.start_s + days * 24 * HOUR_S
             moments = sorted(chance.uniform(fake.start_s, end_s) for _ in range(kills))
-            hostile_s, shown_s = fake.start_s, 0.0
+            shown_s = 0.0
             done, most_mb = 0, 0
             while fake.now_s < end_s:
                 process = start(folder, address, clock)
                 kill_s = moments[done] if done < kills else end_s
                 while fake.now_s < kill_s and process.poll() is None:
                     time.sleep(0.05)
-                    if fake.now_s > hostile_s and fake.delivered:
-                        with fake.lock:
-                            hostile(layout, fake, outcomes)
-                        hostile_s = fake.now_s + HOUR_S
                     if time.monotonic() > shown_s + 30:
                         shown_s = time.monotonic()
                         print(
@@ -373,7 +339,6 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
                 "requests_above_the_rate": fake.counts["over the rate"],
                 "rate_a_minute": RATE,
                 "failures": {name: living.get(name, 0) for name in FAILURES},
-                "hostile_webhooks": dict(sorted(outcomes.items())),
             }
 
 

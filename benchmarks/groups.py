@@ -1,6 +1,6 @@
 """Whether questions of one group ask the same, read by hand; and what groups cost with 225,000 questions.
 
-Command: ``python -m benchmarks.groups``; ``--reading``, ``--slicer``, ``--announcements`` or ``--cost`` for a part. One
+Command: ``python -m benchmarks.groups``; ``--reading``, ``--slicer`` or ``--cost`` for a part. One
 language model read pairs of groups (``groups-judged.jsonl``) by the guide of the judged pools, without being told any
 probability; of two readings the mean counts, and 1.75 is enough. By how the pairs were drawn:
 
@@ -13,9 +13,6 @@ probability; of two readings the mean counts, and 1.75 is enough. By how the pai
 - ``slicer``: of the groups of the Slicer forum, which has no duplicate links; ``slicer, afresh``: 45 of the 66 pairs
   that were not read when what one author posts again was set apart, which was chosen by the others.
 
-Announcements are taken of all pairs of the Slicer forum that were read, with and without those that one author posted
-more than two weeks apart, and of the topics that are called the same but for days and numbers.
-
 The cost is taken over Reddit's questions with pairs drawn at random, since comparing them all takes hours: chains of 3
 to 12 questions, five times as many likely pairs for a question as travel has.
 """
@@ -24,7 +21,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import resource
 import shutil
 import time
@@ -35,14 +31,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import numpy as np
 from recipes.folders import WORK, build_once, need_data
 from recipes.scorer.pairs import WORDS_ALONE
 
-from askalike import Forum, Link, Question
-from askalike.forum.groups import DEFAULT_MINIMUM, differ_in_names, is_posted_again
-from askalike.readers.detection import choose
-from askalike.readers.frame import ReadContext
+from askalike import Forum, Link
+from askalike.forum.groups import DEFAULT_MINIMUM
 from askalike.search.thresholds import wilson
 from askalike.store.pairs import Pair
 from benchmarks.record import RESULTS, option_parser, stamp, write
@@ -50,11 +43,6 @@ from benchmarks.record import RESULTS, option_parser, stamp, write
 JUDGED = Path(__file__).with_name("groups-judged.jsonl")
 MINIMA = (0.6, 0.7, 0.8)
 LEAST_GRADE = 1.75
-LEAST_SERIES = 10
-MONTH = re.compile(
-    r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-)
-"""Months and days of the week; topics of a series are called the same without them."""
 CHAINS = 0.31
 Ends = tuple[str, str]
 
@@ -141,37 +129,6 @@ def slicer() -> dict[str, Any]:
     return share(shown, grades, groups=len(forum.groups.find()), afresh=share(shown & afresh, grades))
 
 
-def announcements() -> dict[str, Any]:
-    """Return what it brings to keep apart what one author posts again, and titles of different days."""
-    archive = need_data("slicer-discourse/topics.jsonl.gz")
-    questions = {
-        record.id: record for record in choose(archive).read(archive, ReadContext()) if isinstance(record, Question)
-    }
-    judged = [row for row in read_judged() if row["forum"] == "slicer"]
-    is_same = np.array([fmean(row["grades"]) >= LEAST_GRADE for row in judged])
-    is_again = np.array([is_posted_again(questions[row["first"]], questions[row["second"]]) for row in judged])
-    rng = np.random.default_rng(0)
-    draws = (rng.integers(0, len(judged), len(judged)) for _ in range(10_000))
-    gains = [is_same[draw][~is_again[draw]].mean() - is_same[draw].mean() for draw in draws]
-    dated: dict[str, list[Question]] = {}
-    for question in questions.values():
-        dated.setdefault(" ".join(re.findall(r"[a-z]+", MONTH.sub("", question.title.casefold()))), []).append(question)
-    pairs = [pair for titles in dated.values() for pair in combinations(titles, 2) if len(titles) >= LEAST_SERIES]
-    return {
-        "pairs": len(judged),
-        "posted again": int(is_again.sum()),
-        "of these grade 2 or 3": int(is_same[is_again].sum()),
-        "share with them": float(is_same.mean()),
-        "share without them": float(is_same[~is_again].mean()),
-        "gain": float(is_same[~is_again].mean() - is_same.mean()),
-        "gain, interval": np.percentile(gains, [2.5, 97.5]).tolist(),
-        "pairs of one title but for days and numbers": len(pairs),
-        "of these kept apart": sum(
-            differ_in_names(first.title, second.title) or is_posted_again(first, second) for first, second in pairs
-        ),
-    }
-
-
 def cost() -> dict[str, Any]:
     """Return what groups cost over Reddit's questions."""
     path = WORK / "groups-reddit.forum"
@@ -228,7 +185,7 @@ def cost() -> dict[str, Any]:
 def main() -> None:
     """Measure, and write ``results/groups.json``."""
     parser = option_parser(__doc__)
-    parts = {"reading": reading, "slicer": slicer, "announcements": announcements, "cost": cost}
+    parts = {"reading": reading, "slicer": slicer, "cost": cost}
     for name in parts:
         parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args()

@@ -60,19 +60,6 @@ PAIR_MEASURES: Final[Mapping[str, Callable[[Floats, NDArray[np.bool_]], float]]]
 """Name → the measure. Pairs of one score count together, whatever their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairComparison:
-    """One system's scores of pairs against another's.
-
-    Args:
-        difference: first minus second, with its bootstrap interval over pairs.
-        p_value: of the two-sided paired randomisation test, in (0, 1].
-    """
-
-    difference: Interval
-    p_value: float
-
-
 def pair_interval(
     scores: Sequence[float], labels: Sequence[int], measure: str = "ap", *, rounds: int = 1000, seed: int = 0
 ) -> Interval:
@@ -90,8 +77,8 @@ def compare_pairs(
     *,
     rounds: int = 1000,
     seed: int = 0,
-) -> PairComparison:
-    """Compare two systems on the same pairs.
+) -> tuple[Interval, float]:
+    """Return the first system's measure minus the second's, with its interval, and p of the paired test.
 
     ``p = (|{rounds in which |M(a') - M(b')| ≥ |M(a) - M(b)|}| + 1) / (rounds + 1)``, where a' and b' are the systems'
     ranks of all pairs, swapped for each pair with probability 1/2.
@@ -115,7 +102,7 @@ def compare_pairs(
         value(scores[drawn], is_duplicate[drawn]) - value(others[drawn], is_duplicate[drawn])
         for drawn in _draws(is_duplicate, rounds, seed)
     ]
-    return PairComparison(_interval(gap, gaps), (extreme + 1) / (rounds + 1))
+    return _interval(gap, gaps), (extreme + 1) / (rounds + 1)
 
 
 def _draws(is_duplicate: NDArray[np.bool_], rounds: int, seed: int) -> Iterator[NDArray[np.int64]]:

@@ -40,8 +40,7 @@ def pair_rows(scores: Mapping[str, Sequence[float]], labels: Sequence[int]) -> d
             row |= _figure(measure, pair_interval(of_system, labels, measure))
         for rival in RIVALS:
             if rival != name and rival in scores:
-                comparison = compare_pairs(of_system, scores[rival], labels)
-                row[f"against_{rival}"] = {"ap": _test(comparison.difference, comparison.p_value)}
+                row[f"against_{rival}"] = {"ap": _test(*compare_pairs(of_system, scores[rival], labels))}
         rows[name] = row
     return rows
 

@@ -37,7 +37,6 @@ from benchmarks.record import RESULTS, compare, hundredths, option_parser, proce
 COMMAND: Final = "python -m benchmarks.scorer"
 BINS: Final = 10
 FOLDS: Final = 6
-NEAR: Final = "near-copies"
 PIECES: Final = 128
 TIMED: Final = 128
 GROUPS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
@@ -60,20 +59,6 @@ def calibration_error(likely: Floats, share: Floats) -> float:
     bins = np.minimum((likely * BINS).astype(int), BINS - 1)
     distances = [(bins == place).mean() * abs((likely - share)[bins == place].mean()) for place in np.unique(bins)]
     return float(sum(distances))
-
-
-def bins_of(likely: Floats, share: Floats) -> list[dict[str, float]]:
-    """Return the bins with their pairs, mean probability and share."""
-    bins = np.minimum((likely * BINS).astype(int), BINS - 1)
-    return [
-        {
-            "from": place / BINS,
-            "pairs": int((bins == place).sum()),
-            "said": round(float(likely[bins == place].mean()), 3),
-            "was": round(float(share[bins == place].mean()), 3),
-        }
-        for place in np.unique(bins).tolist()
-    ]
 
 
 def area(scores: Floats, is_same: NDArray[np.bool_]) -> float:
@@ -145,22 +130,19 @@ class Table:
                 own = [query for query in self.judged if query.kind == kind]
                 likely, share = probability(_logits(own, score)), np.clip(_grades(own) - 1, 0, 1)
                 row.setdefault("calibration error", {})[kind] = round(calibration_error(likely, share), 3)
-                row.setdefault("bins", {})[kind] = bins_of(likely, share)
         self.rows[name] = row
-        print(name, {key: value for key, value in row.items() if key != "bins"}, flush=True)
+        print(name, row, flush=True)
 
     def _handwritten(self, score: Score) -> dict[str, float]:
         pairs = [query for query in self.pairs if query.kind == HANDWRITTEN]
         logits, is_same = _logits(pairs, score), _grades(pairs) > 0
         kinds = np.array([query.detail for query in pairs])
         is_close = (kinds == "close") | ~is_same
-        row = {
+        return {
             "all pairs": round(area(logits, is_same), 3),
             "close paraphrases against near-copies": round(area(logits[is_close], is_same[is_close]), 3),
+            "median of near-copies": round(float(np.median(probability(logits[~is_same]))), 3),
         }
-        for name, chosen in ((NEAR, ~is_same), *((kind, kinds == kind) for kind in ("close", "medium", "far"))):
-            row[f"median of {name}"] = round(float(np.median(probability(logits[chosen]))), 3)
-        return row
 
     def compare(self, name: str, other: str) -> None:
         """Add to a row how much better it is than another, paired over queries of all judged sets and of the pools."""
@@ -197,16 +179,12 @@ def _sum_of_both(query: Pairs) -> Floats:
 
 
 def known_answers(pairs: Sequence[Pairs], score: Score) -> dict[str, Any]:
-    """Return how probable copies and near-copies are, and the best of what was asked elsewhere."""
+    """Return how probable copies are, and the best candidates of titles from other forums."""
     rows: dict[str, Any] = {}
     for kind in ("copy", "copy of title", "elsewhere", "nonsense"):
         best = np.array([float(probability(score(query)).max()) for query in pairs if query.kind == kind])
         points = {f"{share}%": round(float(np.quantile(best, share / 100)), 3) for share in (5, 50, 90, 95)}
         rows[kind] = {"queries": len(best), "percentiles": points}
-    changed = [query for query in pairs if query.kind == "near-copy"]
-    for detail in sorted({query.detail for query in changed}):
-        likely = probability(_logits([query for query in changed if query.detail == detail], score))
-        rows[f"near-copy: {detail}"] = {"queries": len(likely), "median": round(float(np.median(likely)), 3)}
     return rows
 
 

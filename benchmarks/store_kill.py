@@ -41,7 +41,7 @@ JUDGED: Final = ("first judged", "second judged")
 def worker(folder: Path, versions: Versions, seed: int) -> None:
     """Load and write until killed, printing each step."""
     chance, store = random.Random(seed), open_store(ForumLayout(folder))
-    names = [question.id for _, question in store.all_questions() if question.id.startswith("w")]
+    names = [question.id for _, question in store.all_questions() if question.id.startswith("own-")]
 
     def load() -> None:
         for number in range(seed, seed + 1_000_000):
@@ -53,7 +53,7 @@ def worker(folder: Path, versions: Versions, seed: int) -> None:
 
     threading.Thread(target=load, daemon=True).start()
     for number in range(1_000_000):
-        name, title = f"w{seed}-{number}", f"scanner {chance.random()}"
+        name, title = f"own-{seed}-{number}", f"scanner {chance.random()}"
         kind = chance.choice(("put", "put", "edit", "judge", "delete")) if names else "put"
         if kind == "delete":
             name = names.pop(chance.randrange(len(names)))

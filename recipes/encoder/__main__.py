@@ -1,10 +1,9 @@
-"""Distil, average, export and judge the bundled encoder: ``python -m recipes.encoder distill …``, then ``… export``.
+"""Distil, export and judge the bundled encoder: ``python -m recipes.encoder distill …``, then ``… export``.
 
 It needs the dependency group ``recipes``, folders of all-MiniLM-L6-v2 and all-mpnet-base-v2 as sentence-transformers
-writes them, and the data sets (``ASKALIKE_DATA``). ``distill`` may be stopped and goes on; ``average`` joins students
-of several seeds; ``export`` writes the package's folder from a state, an exported folder, or MiniLM itself where none
-is named; ``evaluate`` writes ``results/encoder.json``; ``adapt`` trains it on forums and writes
-``results/adaptation.json``.
+writes them, and the data sets (``ASKALIKE_DATA``). ``distill`` may be stopped and continues; ``export`` writes the
+package's folder from its state, or from MiniLM itself where none is named; ``evaluate`` writes
+``results/encoder.json``; ``adapt`` trains it on forums and writes ``results/adaptation.json``.
 """
 
 from __future__ import annotations
@@ -68,13 +67,6 @@ def run_export(options: argparse.Namespace) -> None:
     print(f"{manifest.name}: {size / 1e6:.1f} MB; cosine to float32 {cosines.mean():.4f}, least {cosines.min():.4f}")
 
 
-def run_average(options: argparse.Namespace) -> None:
-    """Write the mean of states."""
-    from recipes.encoder.export import average
-
-    average(options.base, [(path, float(share)) for path, share in options.students], options.out)
-
-
 def run_evaluate(options: argparse.Namespace) -> None:
     """Judge encoders and write the result."""
     from benchmarks.record import write
@@ -99,11 +91,6 @@ def run_adapt(options: argparse.Namespace) -> None:
         write("adaptation", command, result)
 
 
-def _pair(written: str) -> tuple[Path, str]:
-    path, _, share = written.partition("=")
-    return Path(path), share or "1"
-
-
 def _named(written: str) -> tuple[str, Path]:
     name, _, path = written.rpartition("=")
     return name or Path(path).name, Path(path)
@@ -121,13 +108,9 @@ def main() -> None:
     distilling.add_argument("--threads", type=int, default=2)
     distilling.set_defaults(run=run_distill)
     exporting = stages.add_parser("export", help="write the package's folder")
-    exporting.add_argument("--state", type=Path, help="a state or an exported folder; MiniLM itself if omitted")
+    exporting.add_argument("--state", type=Path, help="a state of distill; MiniLM itself if omitted")
     exporting.add_argument("--out", type=Path, default=PACKAGED)
     exporting.set_defaults(run=run_export)
-    averaging = stages.add_parser("average", help="join the weights of several students")
-    averaging.add_argument("students", nargs="+", type=_pair, metavar="PATH[=SHARE]", help="states, exported folders")
-    averaging.add_argument("--out", type=Path, required=True, help="the state that is written")
-    averaging.set_defaults(run=run_average)
     evaluating = stages.add_parser("evaluate", help="compare encoders on judged queries")
     evaluating.add_argument(
         "encoders",
@@ -143,7 +126,7 @@ def main() -> None:
     adapting.add_argument("--questions", type=int, default=6_000, help="learned from at most, the newest")
     adapting.add_argument("--device", default="cpu")
     adapting.set_defaults(run=run_adapt)
-    for stage in (distilling, exporting, averaging, evaluating):
+    for stage in (distilling, exporting, evaluating):
         stage.add_argument("--base", type=Path, default=MINILM, help="folder of all-MiniLM-L6-v2")
     options = parser.parse_args()
     options.run(options)

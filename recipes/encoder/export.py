@@ -6,7 +6,6 @@ Texts are cut at 128 pieces: only so many positions are kept. Everything large i
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +19,9 @@ from askalike.models.general import (
     VOCABULARY_FILE,
     GeneralEncoder,
     GeneralManifest,
-    read_manifest,
 )
 from askalike.models.transformer import Transformer, session
-from askalike.models.transformer_folder import Array, TransformerFolder, layer_names, read_folder
+from askalike.models.transformer_folder import Array, TransformerFolder, read_folder
 from askalike.models.transformer_graph import largest_inputs, serialized_graph
 from askalike.models.wordpiece import WordPiece
 
@@ -37,73 +35,20 @@ def read_student(base: Path, source: Path | None) -> tuple[TransformerFolder, in
 
     Args:
         base: the folder that the training began with.
-        source: a state of ``distill`` or ``average``, or an exported folder; None for the base itself.
+        source: a state of ``distill``; None for the base itself.
     """
     steps, folder = 0, read_folder(base)
     weights = {name: np.array(values) for name, values in folder.weights.items()}
-    weights[POSITIONS] = weights[POSITIONS][:MAX_PIECES] + weights[TYPES][0]
-    weights[TYPES] = np.zeros_like(weights[TYPES])  # one text alone is read: its type is part of its positions
-    folder = replace(folder, shape=replace(folder.shape, max_pieces=MAX_PIECES), max_pieces=MAX_PIECES)
-    if source is not None and source.is_dir():
-        steps = int(read_manifest(source).origin["steps"])
-        weights |= _exported_weights(folder, source)
-    elif source is not None:
+    if source is not None:
         import torch
 
         state: dict[str, Any] = torch.load(source, weights_only=True, map_location="cpu")
         steps = int(state["step"])
         weights = {name: state["student"][name].float().numpy() for name in weights}
-        weights[POSITIONS] = weights[POSITIONS][:MAX_PIECES] + weights[TYPES][0]
-        weights[TYPES] = np.zeros_like(weights[TYPES])
-    return replace(folder, weights=weights), steps
-
-
-def _exported_weights(folder: TransformerFolder, exported: Path) -> dict[str, Array]:
-    """Return the weights of an exported folder in float32, by the names of the folder that it began as."""
-    import onnx
-
-    graph = onnx.load(exported / GRAPH_FILE).graph
-    constants = {constant.name: onnx.numpy_helper.to_array(constant) for constant in graph.initializer}
-    input_of = {node.output[0]: node.input[0] for node in graph.node}
-    weights: dict[str, Array] = {
-        POSITIONS: constants["places"],
-        "embeddings.word_embeddings.weight": constants["words"] * constants["word_scales"],
-        "embeddings.LayerNorm.weight": constants["embedded_weight"],
-        "embeddings.LayerNorm.bias": constants["embedded_bias"],
-    }
-    for layer in range(folder.shape.layers):
-        names, at = layer_names(folder.shape, layer), f"layer{layer}_"
-        for part in ("query", "key", "value", "joined", "inner", "outer"):
-            values = constants[f"{at}{part}_weight"] * constants[f"{at}{part}_scales"]
-            rounded = input_of[f"{at}{part}_product"].removesuffix("_rounded")
-            if (inverse := constants.get(f"{rounded}_inverse")) is not None:
-                values = values * inverse[:, None]
-            scale = math.sqrt(folder.shape.hidden_size // folder.shape.heads) if part == "query" else 1.0
-            weights[f"{names[part]}.weight"] = np.ascontiguousarray(values.T * np.float32(scale))
-            weights[f"{names[part]}.bias"] = constants[f"{at}{part}_bias"] * np.float32(scale)
-        for part, own in (("joined_norm", "norm"), ("outer_norm", "states")):
-            weights[f"{names[part]}.weight"] = constants[f"{at}{own}_weight"]
-            weights[f"{names[part]}.bias"] = constants[f"{at}{own}_bias"]
-    return weights
-
-
-def average(base: Path, sources: Sequence[tuple[Path, float]], out: Path) -> None:
-    """Write a state whose weights are the mean of several students', each counted by a weight.
-
-    All have to have begun as the base. The steps are the sum of theirs.
-
-    Source: Wortsman et al., "Model soups", ICML 2022.
-    """
-    import torch
-
-    students = [(*read_student(base, source), share) for source, share in sources]
-    total = sum(share for _, _, share in students)
-    mean = {
-        name: sum(student.weights[name] * np.float32(share / total) for student, _, share in students)
-        for name in students[0][0].weights
-    }
-    state = {name: torch.from_numpy(np.asarray(values)) for name, values in mean.items()}
-    torch.save({"student": state, "step": sum(steps for _, steps, _ in students)}, out)
+    weights[POSITIONS] = weights[POSITIONS][:MAX_PIECES] + weights[TYPES][0]
+    weights[TYPES] = np.zeros_like(weights[TYPES])  # one text alone is read: its type is part of its positions
+    shape = replace(folder.shape, max_pieces=MAX_PIECES)
+    return replace(folder, weights=weights, shape=shape, max_pieces=MAX_PIECES), steps
 
 
 def export(base: Path, source: Path | None, out: Path, samples: Sequence[str]) -> GeneralManifest:
