@@ -2,7 +2,8 @@
 
 ``python -m benchmarks turns OLD NEW`` compares two checkouts and writes nothing (``benchmarks.turns``).
 
-Left out of all are ``serve_schema``, which needs a tool of its own, and ``engine_kill``, which needs servers.
+Left out of all are ``serve_schema``, which needs a tool of its own, ``engine_kill``, which needs servers, and
+``evidence`` and ``ramn_states``, which are given folders.
 ``python -m recipes.scorer`` writes other weights into the package; then ``scorer``, ``groups`` and ``quality_search``
 are measured again, in this order.
 """
@@ -32,11 +33,13 @@ COMMANDS: Final = (
     "transformer_runtime",
     "training_time",
     "kill",
+    "store_kill",
     "serve_kill",
     "encode_kill",
     "damage",
     "serve_attack",
     "follow",
+    "scorer_checks",
     "scorer",
     "groups",
     "quality_search --test",
