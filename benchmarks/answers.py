@@ -61,7 +61,7 @@ def outcomes(name: str) -> Iterator[tuple[str, float, float]]:
             good = [numbers[key] for key in judged if grades[key] >= GOOD]
             for weight in WEIGHTS:
                 engine = replace(searcher.engine, fields=FieldWeights(answers=weight))
-                scores, _ = engine.scores(weights, [numbers[key] for key in judged], None, [])
+                scores = engine.lexical_scores(weights, [numbers[key] for key in judged])
                 if known.any():
                     of_judged = np.array([scores.get(numbers[key], 0.0) for key in judged])
                     yield "ndcg@5", weight, graded_ndcg(of_judged, known)

@@ -142,7 +142,7 @@ class Site:
             self.analyzer.prepare(query.title, query.body, query.markup), QuerySettings(), TermCounts(self.engine)
         )
         weights = {term: weighed.weight for term, weighed in terms.items()}
-        scores = self.engine.scores(weights, list(numbers.values()), None, [])[0]
+        scores = self.engine.lexical_scores(weights, list(numbers.values()))
         return np.array([scores.get(numbers.get(question.id, 0), 0.0) for question in candidates])
 
 

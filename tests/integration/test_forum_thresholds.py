@@ -16,8 +16,6 @@ from askalike.errors import SettingError
 from askalike.forum.calibrations import JudgedPair
 from askalike.forum.queue import stratum_of
 from askalike.schemas import PairsQuery, SimilarRequest
-from askalike.search.calibration import ENOUGH_JUDGED
-from askalike.search.candidates import OFFSET
 from askalike.search.scorer import USUAL, WORDS
 from askalike.search.thresholds import needed
 from askalike.server.engine import Engine
@@ -126,24 +124,6 @@ def test_the_command_shows_the_threshold_and_on_what_it_rests(run: Run, forum: F
     shown = run("search", forum.path, WIFI[0], "--minimum", "recall:0.9", "--json").json
     assert [one for one in shown if one["score"] < found["minimum"]] == []
     assert json.dumps(found)
-
-
-def test_a_question_that_was_often_judged_different_is_less_likely_and_a_perfect_hit_is_not(forum: Forum) -> None:
-    asked = "wifi drops every evening in the kitchen"
-    before = {hit.question.id: hit for hit in forum.similar(asked)}
-    forum.add([Question(f"w{number}", f"router {number} drops wifi every evening") for number in range(ENOUGH_JUDGED)])
-    for number in range(ENOUGH_JUDGED):
-        forum.judge(f"w{number}", "q0", "different")
-    after = {hit.question.id: hit for hit in forum.similar(asked)}
-    assert OFFSET not in before["q0"].components
-    assert -2 <= after["q0"].components[OFFSET] < 0
-    assert after["q0"].score < before["q0"].score
-    assert OFFSET not in after["q1"].components
-    body = "It drops at eight and comes back at nine, on every machine in the house."
-    forum.put(Question("q0", WIFI[0], body))
-    (copied, *_) = forum.similar(WIFI[0], body)
-    assert (copied.question.id, OFFSET in copied.components) == ("q0", True)
-    assert copied.score > 0.95
 
 
 def test_strata_are_counted_with_what_is_kept_of_the_unlikely(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_an_index_follows_hundreds_of_changes(tmp_path: Path, monkeypatch: pytes
             having = {num for num, one in entries.items() if term in one.title or term in one.body}
             answered = {num for num, one in entries.items() if term in one.answers}
             assert {num for num, _ in index.search({term: 1.0}, FIELDS, 1_000)} == having | answered
-            assert index.document_frequency(term) == len(having or answered)
+            assert index.document_frequencies([term]).get(term, 0) == len(having or answered)
         for filters in (Filters(tags=("wifi",)), Filters(tags=("wifi", "home")), Filters(exclude_tags=("home",))):
             expected = admitted_by_hand(entries, filters)
             assert (index.all_admitted(filters), index.count_admitted(filters)) == (expected, len(expected))

@@ -26,7 +26,7 @@ from askalike.search import (
     SearchSettings,
 )
 from askalike.search.candidates import find_candidates, needed_by_words
-from askalike.search.engine import DuplicateLinks, Needed, TermStatistics
+from askalike.search.engine import DuplicateLinks, TermStatistics
 from askalike.search.query import TermCounts, weigh
 from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer, Prepared
@@ -69,17 +69,6 @@ class ListEngine:
         terms = {key: set(ANALYZER.terms(f"{self.held[key].title} {self.held[key].body}")) for key in keys}
         scores = {key: sum(weights.get(term, 0.0) for term in found) for key, found in terms.items()}
         return {key: score for key, score in scores.items() if score}
-
-    def scores(
-        self,
-        weights: Mapping[str, float],
-        unmatched: Sequence[int],
-        vector: NDArray[np.float32] | None,
-        far: Sequence[int],
-        needed: Needed | None = None,
-    ) -> tuple[dict[int, float], dict[int, float]]:
-        cosines = {} if vector is None else self.cosines(vector, far)
-        return self.lexical_scores(weights, needed(cosines) if needed else unmatched), cosines
 
     def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
         keys = [key for key in self.directions if self.held[key].id not in filters.exclude_ids]

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from askalike.search.calibration import (
     BETWEEN,
-    ENOUGH_JUDGED,
     KNOTS,
-    LARGEST_OFFSET,
     LEAST_RISE,
     SPREAD,
     UNMOVED,
@@ -20,10 +18,8 @@ from askalike.search.calibration import (
     hats,
     most_probable,
     moved_probabilities,
-    offset,
     posterior,
     unmoved_probabilities,
-    with_offsets,
 )
 from askalike.search.thresholds import BETWEEN_FORUMS
 
@@ -114,45 +110,6 @@ def test_nothing_judged_changes_nothing() -> None:
     assert posterior([], []) == UNMOVED
     assert moved_probabilities(UNMOVED, [0.2, 1.0]) == [0.2, 1.0]
     assert Update().moved(np.array([1.5])).tolist() == [1.5]
-
-
-questions = st.lists(st.tuples(st.floats(0.01, 0.99), st.booleans()), max_size=20)
-
-
-@given(questions, st.floats(0.01, 0.99))
-def test_an_offset_is_bounded_and_moves_the_way_of_each_judgement(
-    judged: list[tuple[float, bool]], likely: float
-) -> None:
-    def of(found: list[tuple[float, bool]]) -> float:
-        return offset([one for one, _ in found], [same for _, same in found])
-
-    assert -LARGEST_OFFSET <= of(judged) <= 0
-    if len(judged) >= ENOUGH_JUDGED:
-        assert of([*judged, (likely, False)]) <= of(judged) + 1e-12
-        assert of([*judged, (likely, True)]) >= of(judged) - 1e-12
-
-
-def test_a_question_has_no_offset_before_it_was_judged_often() -> None:
-    assert offset([0.9] * (ENOUGH_JUDGED - 1), [False] * (ENOUGH_JUDGED - 1)) == 0
-    assert offset([0.9] * ENOUGH_JUDGED, [True] * ENOUGH_JUDGED) == 0, "it draws right ones"
-
-
-def test_an_offset_by_hand() -> None:
-    """Said .4 and .6 three times each, one the same: ln((1 + 1) / (3 + 1)); shrunk from ln(1 / 3)."""
-    found = offset([0.4, 0.6] * 3, [True] + [False] * 5)
-    assert found == pytest.approx(np.log(2 / 4))
-    assert with_offsets(np.array([0.0, 2.5, 3.5, 6.0]), np.full(4, found)) == pytest.approx(
-        [found, 2.5 + found / 2, 3.5, 6.0]
-    )
-
-
-@given(st.lists(logits, min_size=2, max_size=20), st.floats(-LARGEST_OFFSET, 0))
-def test_an_offset_never_changes_the_order_of_one_questions_hits_nor_a_perfect_one(
-    asked: list[float], off: float
-) -> None:
-    ordered = np.sort(np.array(asked))
-    assert (np.diff(with_offsets(ordered, np.full(len(ordered), off))) >= -1e-12).all()
-    assert with_offsets(np.array([KNOTS[-1]]), np.array([off])).tolist() == [KNOTS[-1]]
 
 
 @given(judgements, st.lists(logits, min_size=1, max_size=10))

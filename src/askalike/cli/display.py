@@ -202,6 +202,4 @@ def scores(hit: Hit) -> str:
         shown.append(f"bm25 {parts['bm25']:.2f}{share}")
     if "alone" in parts:
         shown.append(f"the likeliest duplicate alone {parts['alone']:.0%}")
-    if "judged_different" in parts:
-        shown.append(f"often judged different {parts['judged_different']:+.2f}")
     return " · ".join(shown)

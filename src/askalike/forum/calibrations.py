@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from askalike.index.local import COUNTED_EXACTLY
 from askalike.index.vector_set import VectorSet
-from askalike.search.calibration import WEIGHTS, Update, offset, posterior
+from askalike.search.calibration import WEIGHTS, posterior
 from askalike.search.engine import Engine
 from askalike.search.features import Floats
 from askalike.search.query import TermCounts
@@ -136,7 +136,7 @@ class Scorings:
             return scoring
         logits, is_same = [pair.logit for pair in judged], [pair.is_same for pair in judged]
         update = posterior(logits, is_same, [WEIGHTS[pair.by] for pair in judged])
-        return replace(scoring, update=update, offsets=_offsets(judged, update))
+        return replace(scoring, update=update)
 
     def judged(self, vectors: VectorSet | None, engine: Engine) -> list[JudgedPair]:
         """Return the pairs that count, with their logits before the forum's judgements."""
@@ -209,17 +209,6 @@ def _counts(engine: Engine, analyzer: Analyzer, query: Query) -> TermCounts:
         prepared = reading.prepare(query.title, query.body, query.markup)
         counts.look_up([*prepared.title, *prepared.body])
     return counts
-
-
-def _offsets(judged: Sequence[JudgedPair], update: Update) -> dict[int, float]:
-    """Return the offset of each question that has one."""
-    likely = probability(update.moved(np.array([pair.logit for pair in judged])))
-    of: dict[int, list[tuple[float, bool]]] = {}
-    for pair, said in zip(judged, likely.tolist(), strict=True):
-        for num in pair.pair:
-            of.setdefault(num, []).append((said, pair.is_same))
-    offsets = {num: offset(*map(list, zip(*said, strict=True))) for num, said in of.items()}
-    return {num: value for num, value in offsets.items() if value}
 
 
 def _logits(

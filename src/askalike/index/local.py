@@ -30,7 +30,7 @@ from askalike.index.words import FieldWeights, IndexEntry, WordIndex, WordSnapsh
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Candidate
-from askalike.search.engine import DuplicateLinks, Engine, Needed, TermStatistics
+from askalike.search.engine import DuplicateLinks, Engine, TermStatistics
 from askalike.search.texts import Text, unpacked
 from askalike.store import ForumLayout, Store
 from askalike.text.analyzer import Analyzer
@@ -88,7 +88,7 @@ class QuestionStates:
 
 @dataclass(slots=True)
 class Records:
-    """``search.engine.RecordSource`` over a store."""
+    """The records of an engine, from a store."""
 
     store: Store
 
@@ -132,19 +132,13 @@ class LocalEngine(Records):
         states = self._states(filters) if filters.has_states else None
         return self.index.search(weights, self.fields, limit, filters, self._excluded(filters), states)
 
-    def scores(
-        self,
-        weights: Mapping[str, float],
-        unmatched: Sequence[int],
-        vector: NDArray[np.float32] | None,
-        far: Sequence[int],
-        needed: Needed | None = None,
-    ) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the lexical index's scores of some questions, and the cosines of others."""
-        cosines: dict[int, float] = {}
-        if self.vectors is not None and vector is not None and far:
-            cosines.update(self.vectors.cosines(vector, far))
-        return self.index.scores(weights, self.fields, needed(cosines) if needed else unmatched), cosines
+    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
+        """Return the lexical index's scores of some questions."""
+        return self.index.scores(weights, self.fields, keys)
+
+    def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
+        """Return the cosines of some questions."""
+        return {} if self.vectors is None else dict(self.vectors.cosines(vector, keys))
 
     def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
         """Return the nearest vectors to each of several, of those that satisfy the filters."""

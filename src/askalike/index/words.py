@@ -337,10 +337,6 @@ class WordSnapshot:
         numbers: list[int] = np.sort(self._now.nums[self._now.admitted(filters)]).tolist()
         return numbers
 
-    def document_frequency(self, term: str) -> int:
-        """Return in how many entries the term occurs; see ``document_frequencies``."""
-        return self.document_frequencies([term]).get(term, 0)
-
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Return the terms that occur → in how many entries, in title or body; of those in none, in answers."""
         now, names = self._now, list(terms)

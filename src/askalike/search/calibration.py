@@ -25,7 +25,6 @@ a perfect hit. Where knots would overtake each other, order among pairs would ch
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -92,48 +91,6 @@ class Update:
 
 
 UNMOVED: Final = Update()
-
-ENOUGH_JUDGED: Final = 5
-"""A question that was judged less often has no offset."""
-
-PRIOR_SAME: Final = 1.0
-"""κ: so many duplicates are added to those found and to those expected."""
-
-LARGEST_OFFSET: Final = 2.0
-
-
-def offset(likely: Sequence[float], is_same: Sequence[bool]) -> float:
-    """Return by how much the logits of a question's hits fall that draws wrong matches again and again, in [-2, 0]. ::
-
-        offset = ln((found + κ) / (expected + κ))        expected = Σ p_i, cut to [-2, 0]; 0 below 5 judgements
-
-    One more "different" never raises it, one more "the same" never lowers it.
-
-    Source: DuMouchel, "Bayesian Data Mining in Large Frequency Tables", 1999: observed over expected, shrunk by a gamma
-    prior.
-
-    Args:
-        likely: probabilities that were said of the judged pairs of the question, after the forum's update.
-
-    Example:
-        Of six pairs that were said to be .5 likely, none was a duplicate: ln(1 / (3 + 1)).
-
-        >>> round(offset([0.5] * 6, [False] * 6), 4), round(math.log(1 / 4), 4)
-        (-1.3863, -1.3863)
-    """
-    if len(likely) < ENOUGH_JUDGED:
-        return 0.0
-    ratio = (sum(map(bool, is_same)) + PRIOR_SAME) / (sum(likely) + PRIOR_SAME)
-    return min(0.0, max(-LARGEST_OFFSET, math.log(ratio)))
-
-
-def with_offsets(logits: Floats, offsets: Floats) -> Floats:
-    """Return logits that fall by their questions' offsets: fully up to the last knot but one, not at all at the last.
-
-    >>> with_offsets(np.array([0.0, 2.5, 4.0]), np.array([-2.0, -2.0, -2.0])).tolist()
-    [-2.0, 1.5, 4.0]
-    """
-    return np.asarray(logits + offsets * np.interp(logits, KNOTS[-2:], [1.0, 0.0]))
 
 
 def moved_probabilities(update: Update, probabilities: Sequence[float]) -> list[float]:

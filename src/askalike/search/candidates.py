@@ -22,7 +22,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.search.calibration import with_offsets
 from askalike.search.engine import Candidate, DuplicateLinks, Engine
 from askalike.search.originals import by_original, combined
 from askalike.search.query import QueryTerm, TermCounts
@@ -40,9 +39,6 @@ takes hardly longer, and tells of most that meaning found what they have by word
 
 BY_WORDS: Final = 3
 """So many of the best by words are compared, however far their meaning is: a rare word may be all that was asked."""
-
-OFFSET: Final = "judged_different"
-"""The component of a hit whose question has an offset (``search.calibration.offset``)."""
 
 
 @dataclass(slots=True)
@@ -149,11 +145,10 @@ def _join_sources(engine: Engine, table: Candidates, near: Sequence[Candidate], 
     keys = list(dict.fromkeys([*bm25, *cosines]))
     unmatched = [key for key in keys if key not in bm25]
     far = [] if table.vector is None else [key for key in keys if key not in cosines]
-    if unmatched or far:
-        needed = partial(needed_by_words, matched, DEEPER * depth, bm25, cosines, unmatched, count, weight)
-        by_words, by_meaning = engine.scores(table.weights, unmatched, table.vector, far, needed)
-        bm25.update(by_words)
-        cosines.update(by_meaning)
+    by_meaning = engine.cosines(table.vector, far) if table.vector is not None and far else {}
+    if needed := needed_by_words(matched, DEEPER * depth, bm25, cosines, unmatched, count, weight, by_meaning):
+        bm25.update(engine.lexical_scores(table.weights, needed))
+    cosines.update(by_meaning)
     is_exhausted = len(matched) < depth and len(near) < depth
     table.keys = np.array(keys, np.int64)
     table.components = {"bm25": np.array([bm25.get(key, 0.0) for key in keys])}
@@ -186,6 +181,8 @@ def needed_by_words(
         near: cosines of the candidates that meaning found.
         cosines: of those that words alone found.
     """
+    if not unmatched:
+        return []
     deeper = dict(matched)
     bm25.update((key, deeper[key]) for key in unmatched if key in deeper)
     others = [key for key in unmatched if key not in deeper]
@@ -231,8 +228,7 @@ def _order(table: Candidates, count: int | None = None, minimum: float = 0.0) ->
 def score_candidates(engine: Engine, scoring: Scoring, tables: Sequence[Candidates]) -> None:
     """Give the candidates of tables the probability that both ask the same; what several look at is read once.
 
-    Components are those of the weighted sum, ``same``, the probability that whoever has answered one has answered the
-    other, and ``judged_different``, by how much the logit of a question fell that drew wrong matches again and again.
+    Components are those of the weighted sum, and ``same``, how likely who has answered one has answered the other.
     """
     scored = [table for table in tables if table.ranker.name == PROBABILITY]
     keys = list(dict.fromkeys(key for table in scored for key in table.keys.tolist()))
@@ -252,9 +248,6 @@ def score_candidates(engine: Engine, scoring: Scoring, tables: Sequence[Candidat
             for table in scored
         ]
         logits = scoring.update.moved(scoring.logits(compared))
-        offsets = np.array([scoring.offsets.get(key, 0.0) for table in scored for key in table.keys.tolist()])
-        if offsets.any():
-            logits = with_offsets(logits, offsets)
         version = scorers()[scoring.version]
         likely, same = probability(logits), probability(logits + version.same - version.related)
         end = 0
@@ -262,7 +255,7 @@ def score_candidates(engine: Engine, scoring: Scoring, tables: Sequence[Candidat
             rows = slice(end, end + len(table.keys))
             end = rows.stop
             table.scores = likely[rows]
-            table.components |= {"same": same[rows], OFFSET: offsets[rows]}
+            table.components["same"] = same[rows]
     for table in tables:
         count, minimum = len(table.keys), float(table.query.minimum)
         if table.query.is_canonical:

@@ -1,12 +1,12 @@
 """What a search asks of whatever holds a forum: candidates with scores, records, a query's vector. Calls take batches.
 
 One machine's SQLite, words and vectors are one engine; a distributed one gives no more than this. A search makes at
-most eleven calls, however many terms and hits it has.
+most twelve calls, however many terms and hits it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -61,12 +61,8 @@ class DuplicateLinks:
     questions: Mapping[str, Question] = field(default_factory=dict)
 
 
-Needed = Callable[[Mapping[int, float]], Sequence[int]]
-"""Cosines of some questions → which others a search has still to know more of."""
-
-
-class CandidateSource(Protocol):
-    """The indexes of a forum. Every candidate satisfies the filters, ``exclude_ids`` among them."""
+class Engine(Protocol):
+    """A forum as the search pipeline sees it. Every candidate satisfies the filters, ``exclude_ids`` among them."""
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return the number of questions, and how many of them have each of these terms."""
@@ -83,31 +79,17 @@ class CandidateSource(Protocol):
     def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> Sequence[Sequence[Candidate]]:
         """Return the questions of the greatest cosine to each of ``vectors`` (Q, D), descending, at most ``limit``."""
 
-    def scores(
-        self,
-        weights: Mapping[str, float],
-        unmatched: Sequence[int],
-        vector: NDArray[np.float32] | None,
-        far: Sequence[int],
-        needed: Needed | None = None,
-    ) -> tuple[dict[int, float], dict[int, float]]:
-        """Return what ``lexical`` gives to the questions of ``unmatched``, and the cosines of those of ``far``.
+    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
+        """Return what ``lexical`` gives to these questions; those that match no term are left out."""
 
-        Those that match no term, or have no vector, are left out.
-
-        Args:
-            needed: given the cosines, which of ``unmatched`` are scored; None for all of them.
-        """
+    def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
+        """Return the cosines that ``nearest`` gives to these questions; those without a vector are left out."""
 
     def texts(self, keys: Sequence[int]) -> Mapping[int, Text]:
         """Return those of these questions that are kept as they are compared; others are read from their records."""
 
     def stored_vectors(self, keys: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
         """Return those of these questions that have a vector, and the vectors (n, D); None where none are at hand."""
-
-
-class RecordSource(Protocol):
-    """The archive of a forum."""
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these keys; those that have gone meanwhile are left out."""
@@ -117,7 +99,3 @@ class RecordSource(Protocol):
 
     def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
         """Return the duplicate links of these questions, and of all that they lead to."""
-
-
-class Engine(CandidateSource, RecordSource, Protocol):
-    """A forum as the search pipeline sees it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from askalike.search.candidates import OFFSET, Candidates
+from askalike.search.candidates import Candidates
 from askalike.search.engine import Engine
 from askalike.search.query import QueryTerm
 from askalike.search.rankers import PROBABILITY
@@ -52,11 +52,7 @@ def explain(engine: Engine, analyzer: Analyzer, tables: Sequence[Candidates]) ->
                 key=lambda match: (-match.weight, _FIELDS.index(match.field), match.word),
             )
             missing = dict.fromkeys(word for term, word in words_of[reading].items() if term not in matched)
-            components = {
-                name: column[row]
-                for name, column in columns.items()
-                if column[row] == column[row] and (name != OFFSET or column[row])
-            }
+            components = {name: column[row] for name, column in columns.items() if column[row] == column[row]}
             is_probability = table.ranker.name == PROBABILITY
             replies = answers.get(question.id, ())
             rows.append(

@@ -6,14 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from askalike.errors import SettingError
 from askalike.models.term_weighting import inverse_document_frequency
-from askalike.search.engine import Candidate, CandidateSource
+from askalike.search.engine import Engine
 from askalike.text.analyzer import Prepared
-from askalike.types import Correction, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +47,6 @@ class QueryTerm:
     idf: float
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedQuery:
-    """A query as candidates are looked for.
-
-    Args:
-        query: misspelt words corrected.
-        corrections: which.
-        terms: its terms, most informative first.
-        weights: term → weight.
-        vector: (D,) of length 1; None where vectors are not searched, or nothing of the query has one.
-        counts: knows all terms of the query; None where no ranker asks.
-        near: so many of the nearest were looked up together with those of other queries, and these.
-        most: so many hits are looked for first.
-    """
-
-    query: Query
-    terms: Mapping[str, QueryTerm]
-    weights: Mapping[str, float]
-    corrections: tuple[Correction, ...] = ()
-    vector: NDArray[np.float32] | None = None
-    counts: TermCounts | None = None
-    near: tuple[int, Sequence[Candidate]] | None = None
-    most: int = 0
-
-
 @dataclass(slots=True)
 class TermCounts:
     """How many questions there are, and how many have a term: asked for in batches, remembered for one search.
@@ -85,7 +56,7 @@ class TermCounts:
         known: every term that was looked up → in how many questions it occurs.
     """
 
-    source: CandidateSource
+    source: Engine
     size: int | None = None
     known: dict[str, int] = field(default_factory=dict)
 

@@ -75,12 +75,11 @@ class Ranker:
     """One way to rank.
 
     Args:
-        reads_words, reads_vectors: where candidates come from, as far as there are vectors.
+        reads_vectors: candidates come from vectors too, as far as there are some.
         about: what it does, in a few words.
     """
 
     name: str
-    reads_words: bool
     reads_vectors: bool
     about: str
 
@@ -88,9 +87,9 @@ class Ranker:
 RANKERS: Mapping[str, Ranker] = {
     ranker.name: ranker
     for ranker in (
-        Ranker(PROBABILITY, True, True, "how likely both ask the same, by words and meaning"),
-        Ranker(WORDS, True, False, "words alone"),
-        Ranker(MEANING, False, True, "meaning alone"),
+        Ranker(PROBABILITY, True, "how likely both ask the same, by words and meaning"),
+        Ranker(WORDS, False, "words alone"),
+        Ranker(MEANING, True, "meaning alone"),
     )
 }
 

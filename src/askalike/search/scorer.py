@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
@@ -150,7 +150,6 @@ class Scoring:
 
     Args:
         update: what the forum's own judgements changed.
-        offsets: of the questions that draw wrong matches again and again, by their numbers.
         version: which weights score pairs of texts that both have a vector.
         are_linked: the pairs are linked as duplicates, so that what differs in their titles says nothing.
         reads_answers: words of a candidate's answers count; for whether two questions ask the same they do not.
@@ -158,7 +157,6 @@ class Scoring:
 
     analyzer: Analyzer
     update: Update = UNMOVED
-    offsets: Mapping[int, float] = field(default_factory=dict)
     version: str = WORDS
     are_linked: bool = False
     reads_answers: bool = True

@@ -208,7 +208,7 @@ class Searcher:
         self._encode([table])
         cosines = None
         if table.vector is not None:
-            _, near = self.engine.scores(table.weights, (), table.vector, present)
+            near = self.engine.cosines(table.vector, present)
             cosines = np.array([near.get(key, 0.0) for key in present])
         scoring = self.scoring or Scoring(self.analyzer)
         logits = scoring.logits([Compared(table.query, table.counts, [questions[key] for key in present], cosines)])

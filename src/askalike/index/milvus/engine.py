@@ -18,7 +18,7 @@ from askalike.index.word_indexer import WordEntryWriter, fingerprint, word_index
 from askalike.index.words import FieldWeights, IndexEntry
 from askalike.progress import Progress
 from askalike.search import Candidate
-from askalike.search.engine import Needed, TermStatistics
+from askalike.search.engine import TermStatistics
 from askalike.search.texts import Text, unpacked
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
@@ -63,24 +63,16 @@ class MilvusEngine(Records):
         """Return how many questions satisfy the filters."""
         return self.words.milvus.count(self.words.collection, self._expression(filters))
 
-    def scores(
-        self,
-        weights: Mapping[str, float],
-        unmatched: Sequence[int],
-        vector: NDArray[np.float32] | None,
-        far: Sequence[int],
-        needed: Needed | None = None,
-    ) -> tuple[dict[int, float], dict[int, float]]:
-        """Return by words the scores of some questions, and the cosines of others."""
-        cosines: dict[int, float] = {}
-        if self.vectors is not None and vector is not None and far:
-            nums, rows = self.vectors.vectors(far)
-            cosines.update(zip(nums.tolist(), (rows @ vector).tolist(), strict=True))
-        unmatched = needed(cosines) if needed else unmatched
-        if not unmatched:
-            return {}, cosines
-        among = listed("num in", unmatched)
-        return dict(self.words.best(weights, self.fields, len(unmatched), among)), cosines
+    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
+        """Return the scores of some questions by words."""
+        return dict(self.words.best(weights, self.fields, len(keys), listed("num in", keys))) if keys else {}
+
+    def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
+        """Return the cosines of some questions."""
+        if self.vectors is None:
+            return {}
+        nums, rows = self.vectors.vectors(keys)
+        return dict(zip(nums.tolist(), (rows @ vector).tolist(), strict=True))
 
     def texts(self, keys: Sequence[int]) -> dict[int, Text]:
         """Return the questions as they are compared, as far as the engine has kept them."""

@@ -150,7 +150,6 @@ function whyPart(hit) {
     answered.length ? reason("Found in an answer", answered) : null,
     hit.matched.length ? null : reason("Matched", ["no word, but the meaning"]),
     hit.missing.length ? reason("Missing", hit.missing) : null,
-    hit.components.judged_different ? reason("Less likely", ["people often judged it different from others"]) : null,
   ];
   const scores = parts(hit.components);
   if (scores) rows.push(reason("Scores", [scores]));
