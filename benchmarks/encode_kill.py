@@ -23,13 +23,14 @@ from recipes.folders import WORK
 from recipes.scorer.pairs import WORDS_ALONE
 
 from askalike.forum import Forum
-from askalike.index.vector_sets import STEPS_OF_GENERAL
+from askalike.index.vector_sets import PACES
 from askalike.index.vectors import VectorIndex
 from askalike.store import ForumLayout
 from askalike.types import Question
 from benchmarks.record import option_parser, reddit_questions, write
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.encode_kill"
+STEPS = PACES["general"].steps
 QUESTIONS: Final = 10_000
 KILLS: Final = 5
 LEAST_COSINE: Final = 0.98
@@ -102,7 +103,7 @@ def kill(folder: Path, questions: list[Question], kills: int, chance: random.Ran
     runs = list[int]()
     for number in range(kills):
         left = len(questions) - sum(runs)
-        runs.append(encode(folder, left // (kills + 1 - number) + chance.randrange(STEPS_OF_GENERAL.scan - 64)))
+        runs.append(encode(folder, left // (kills + 1 - number) + chance.randrange(STEPS.scan - 64)))
         print(f"killed after {runs[-1]} more", flush=True)
     return [*runs, encode(folder, None)]
 
@@ -123,7 +124,7 @@ def main() -> None:
     cosines = (killed * whole).sum(axis=1)
     encoded_twice, wrong = sum(runs) - len(ids), int((cosines < LEAST_COSINE).sum())
     assert wrong == 0, f"{wrong} vectors are wrong"
-    assert 0 <= encoded_twice <= options.kills * (STEPS_OF_GENERAL.scan + STEPS_OF_GENERAL.batch), runs
+    assert 0 <= encoded_twice <= options.kills * (STEPS.scan + STEPS.batch), runs
     body = {
         "questions": len(ids),
         "kills": options.kills,

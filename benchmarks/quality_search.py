@@ -31,6 +31,7 @@ from askalike.evaluation.forum.tasks import RerankTask, VectorScorer
 from askalike.forum import Forum
 from askalike.models.encoder_settings import MAX_CHARACTERS
 from askalike.models.text_encoder import TextEncoder, text_of
+from askalike.models.text_questions import TextQuestions
 from askalike.search.scorer import Scorer
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from benchmarks.quality_sets import ENCODERS, TASKS, Task, forum_of
@@ -84,8 +85,8 @@ def opened(name: str, encoder: str) -> Iterator[Forum]:
     with Forum.open(forum_of(name, encoder)) as forum:
         vectors = forum.indexes.answering()
         assert vectors is not None
-        if vectors.settings is not None:
-            vectors.texts.encoder = Known(forum, vectors.texts.encoder)
+        if isinstance(vectors.encoder, TextQuestions):
+            vectors.encoder.encoder = Known(forum, vectors.encoder.encoder)
         yield forum
 
 

@@ -40,17 +40,16 @@ def tiny_data() -> TrainingData:
         for number in range(4):
             title = f"how {words[number % 4]} {words[(number + 1) % 4]}"
             body = f"my {words[(number + 2) % 4]} is {words[(number + 3) % 4]} {words[number % 4]}"
-            questions.append(Question(f"{topic}-{number}", title, body, tags=(f"topic{topic // 2}",)))
+            questions.append(Question(f"{topic}-{number}", title, body))
         pairs += [(f"{topic}-0", f"{topic}-1"), (f"{topic}-2", f"{topic}-1")]
         answers.append(Answer(f"a{topic}", f"{topic}-0", f"{words[2]} {words[3]} {words[1]}"))
-    hard = {f"{topic}-0": [f"{(topic + 1) % TOPICS}-3", f"{(topic + 2) % TOPICS}-3"] for topic in range(TOPICS)}
     queries = [4 * topic + 3 for topic in range(TOPICS)]
     random = np.random.default_rng(0)
     candidates = [
         [query - 3, *(4 * ((query // 4 + random.permutation(7)[:4] + 1) % TOPICS)).tolist()] for query in queries
     ]
     dev = CandidateTask(questions, queries, [some[::-1] for some in candidates], [[0, 0, 0, 0, 1]] * TOPICS)
-    return TrainingData(questions, pairs, answers, hard, {"tiny": dev})
+    return TrainingData(questions, pairs, answers, {"tiny": dev})
 
 
 def tiny_corpus(data: TrainingData | None = None, reads: Any = "title and body") -> Corpus:
@@ -67,7 +66,7 @@ def stage(objective: Any, loop: LoopSettings | None = None, **chosen: Any) -> St
 
 
 def recipe(*stages: StageSettings, **chosen: Any) -> Recipe:
-    """Return a recipe of tiny sizes that keeps float32."""
+    """Return a recipe of tiny sizes."""
     encoder = {name: chosen.pop(name) for name in ("kind", "pooling", "gate", "order", "layers") if name in chosen}
     size = 6 if encoder.get("kind") == "attention" else 8  # attention is as wide as its words
     words = {name: chosen.pop(name) for name in list(chosen) if name in WordSettings.__slots__}
@@ -75,5 +74,5 @@ def recipe(*stages: StageSettings, **chosen: Any) -> Recipe:
         EncoderConfig(**{"kind": "rcnn", "input_size": 6, "hidden_size": size, **encoder}),
         stages,
         WordSettings(**{"min_count": 1, "vectors": "random", "size": 6, **words}),
-        **{"embedding_precision": "float32", "encoder_precision": "float32", **chosen},
+        **chosen,
     )

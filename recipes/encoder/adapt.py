@@ -49,7 +49,7 @@ def adapt(forums: Sequence[str], seeds: Sequence[int], device: str, most: int) -
             began = time.monotonic()
             encoder, row = _adapted(name, recipe, seed, device, most)
             row["seconds"] = round(time.monotonic() - began)
-            values = measure(encoder.encode_document, queries)
+            values = measure(encoder.encode_text, queries)
             after[place] += values
             row |= {"ndcg@5": _percent(fmean(values)), **compare(values, own)}
             rows[name]["seeds"][str(seed)] = row
@@ -85,7 +85,7 @@ def _adapted(name: str, recipe: Adaptation, seed: int, device: str, most: int) -
         data = replace(data, held_out=[question.id for question in compared])
         encoder = adapt_encoder(recipe, data, TrainingRun(Path(work), seed, device))
         bundled = GeneralEncoder(bundled_folder())
-        ranks = [own_bodies(compared, encode) for encode in (bundled.encode_document, encoder.encode_document)]
+        ranks = [own_bodies(compared, encode) for encode in (bundled.encode_document, encoder.encode_text)]
     values = [list(report.per_query["mrr"].values()) for report in ranks]
     row = {
         "questions": len(data.questions),

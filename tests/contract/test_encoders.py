@@ -12,6 +12,8 @@ from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
+from tests.padded import pooled  # noqa: E402
+
 from askalike.models.encoders.networks.encoder import EncoderNetwork, build, from_arrays, to_arrays  # noqa: E402
 from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 
@@ -63,17 +65,8 @@ def first_state(encoder: EncoderNetwork) -> int:
 @everywhere
 def test_a_batch_gives_what_its_texts_give_one_by_one(name: str) -> None:
     encoder, (inputs, lengths) = encoder_of(name), texts(name)
-    alone = [encoder(inputs[: max(n, 1), i : i + 1], lengths[i : i + 1])[0] for i, n in enumerate(LENGTHS)]
-    torch.testing.assert_close(encoder(inputs, lengths), torch.stack(alone))
-
-
-@everywhere
-def test_padding_does_not_change_a_vector(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts(name)
-    longer = torch.cat([inputs, torch.full((3, 6, encoder.config.input_size), 9.0)])
-    for step, text in ((step, text) for text, n in enumerate(LENGTHS) for step in range(n, 6)):
-        longer[step, text] = float("nan")
-    torch.testing.assert_close(encoder(longer, lengths), encoder(inputs, lengths), rtol=0, atol=0)
+    alone = [pooled(encoder, inputs[: max(n, 1), i : i + 1], lengths[i : i + 1])[0] for i, n in enumerate(LENGTHS)]
+    torch.testing.assert_close(pooled(encoder, inputs, lengths), torch.stack(alone))
 
 
 @everywhere
@@ -81,7 +74,7 @@ def test_every_parameter_and_the_words_get_a_finite_gradient(name: str) -> None:
     encoder, (inputs, lengths) = encoder_of(name), texts(name)
     inputs.requires_grad_()
     wanted = torch.linspace(-1, 1, 6 * SIZE).view(6, SIZE)
-    (encoder(inputs, lengths) - wanted).square().sum().backward()
+    (pooled(encoder, inputs, lengths) - wanted).square().sum().backward()
     for parameter in encoder.parameters():
         assert parameter.grad is not None
         assert parameter.grad.isfinite().all()
@@ -114,23 +107,11 @@ def test_an_encoder_survives_its_arrays(name: str) -> None:
     again = from_arrays(encoder.config, arrays)
     for array in arrays.values():
         array.fill(0)  # the arrays and both encoders share nothing
-    assert torch.equal(again(inputs, lengths), encoder(inputs, lengths))
-    assert encoder(inputs, lengths).any()
+    assert torch.equal(pooled(again, inputs, lengths), pooled(encoder, inputs, lengths))
+    assert pooled(encoder, inputs, lengths).any()
 
 
-@everywhere
-def test_packed_words_give_what_padded_ones_give(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts(name)
-    packing = Packing.of(lengths)
-    assert torch.equal(encoder.pooled(packing.pack(inputs), packing), encoder(inputs, lengths))
-
-
-@everywhere
-def test_inputs_that_do_not_fit_are_refused(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts(name)
-    for bad in (inputs[:, :5], inputs[..., :2], inputs[:5], inputs[0]):
-        with pytest.raises(SettingError):
-            encoder(bad, lengths)
-    for bad in (lengths - 1, lengths.float(), lengths[:, None]):
-        with pytest.raises(SettingError):
-            encoder(inputs, bad)
+@pytest.mark.parametrize("lengths", [[2, -1], [2.0, 1.0], [[2], [1]]])
+def test_lengths_that_are_none_are_refused(lengths: list[Any]) -> None:
+    with pytest.raises(SettingError, match="but expected whole numbers ≥ 0"):
+        Packing.of(torch.tensor(lengths))

@@ -189,7 +189,7 @@ def test_changes_that_were_stored_but_not_indexed_are_replayed_at_open(small: Fo
 def test_what_takes_long_is_left_to_encode_and_words_answer_until_then(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN._replace(at_once=1))
     with Forum.open(path) as forum:
         forum.add([Question("a", "Wlan lost"), Question("b", "Wlan silent")])
         assert forum.indexes.state().waiting == 2
@@ -203,8 +203,7 @@ def test_what_takes_long_is_left_to_encode_and_words_answer_until_then(
 def test_while_a_forum_is_first_encoded_the_newest_are_found_by_meaning_and_the_others_by_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
-    monkeypatch.setattr("askalike.index.vector_sets._steps_of", lambda _: Steps(batch=1, scan=1, changes=1))
+    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.Pace(1, Steps(1, 1, 1)))
     path = tmp_path / "f"
     with Forum.create(path) as forum:
         forum.models.use_model(saved(synonym_model(), tmp_path / "synonyms"))
@@ -234,7 +233,7 @@ def test_while_a_forum_is_first_encoded_the_newest_are_found_by_meaning_and_the_
 def test_pairs_that_were_compared_by_words_are_compared_again_by_meaning(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN._replace(at_once=1))
     with Forum.open(path) as forum:
         forum.pairs.advance(60)
         forum.add([Question("a", "Wlan lost today"), Question("b", "Wlan disconnects today")])
@@ -290,8 +289,7 @@ def test_a_new_model_answers_when_all_is_encoded_and_the_old_one_is_gone(small: 
 def test_the_old_model_answers_and_follows_while_a_killed_encoding_waits(
     small: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
-    monkeypatch.setattr("askalike.index.vector_sets._steps_of", lambda _: Steps(batch=1, scan=1, changes=1))
+    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.Pace(1, Steps(1, 1, 1)))
     small.models.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
     with pytest.raises(KeyboardInterrupt):
         small.encode(progress=Interrupting(after=1))
@@ -332,7 +330,7 @@ def test_a_search_goes_on_with_the_new_model_where_the_old_one_went_before_it_wa
 
 
 def test_what_a_killed_maker_left_is_cleared_by_the_next(small: Forum) -> None:
-    (ForumLayout(small.path).vectors / "0123456789abcdef.17.tmp" / "model").mkdir(parents=True)
+    (ForumLayout(small.path).vectors / "0123456789abcdef" / ".model.17" / "model").mkdir(parents=True)
     (ForumLayout(small.path).vectors / "0123456789abcdef" / "model").mkdir(parents=True)
     small.encode()
     assert len(sets(small.path)) == 1
@@ -484,7 +482,7 @@ def overwrite(folder: Path, model: Model, scratch: Path) -> None:
 def test_a_model_that_is_overwritten_does_not_change_what_answers_until_all_is_encoded(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN._replace(at_once=1))
     overwrite(ForumLayout(path).model, synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new")
     with Forum.open(path) as forum:
         assert nearest(forum, "wireless") == ["wifi"]
@@ -496,7 +494,7 @@ def test_a_model_that_is_overwritten_does_not_change_what_answers_until_all_is_e
 def test_vectors_with_another_model_than_their_own_do_not_answer_and_are_made_anew(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN._replace(at_once=1))
     overwrite(only_set(path) / "model", synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new")
     with Forum.open(path) as forum:
         assert (forum.indexes.state().model, forum.indexes.state().waiting) == ("", 3)

@@ -14,6 +14,8 @@ from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
+from tests.padded import states  # noqa: E402
+
 from askalike.models.encoders.networks.encoder import build, from_arrays, to_arrays  # noqa: E402
 from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 
@@ -32,7 +34,7 @@ def random_inputs(size: int = 7) -> NDArray[np.float32]:
 
 def states_of(config: EncoderConfig, arrays: Any, inputs: Any, lengths: Any) -> NDArray[np.float32]:
     with torch.no_grad():
-        found = from_arrays(config, arrays).states(torch.from_numpy(inputs), torch.from_numpy(lengths))
+        found = states(from_arrays(config, arrays), inputs, lengths)
     return np.asarray(found.numpy())
 
 

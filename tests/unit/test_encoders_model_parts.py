@@ -1,4 +1,4 @@
-"""Vocabulary, stored precision, settings, manifest and weights of a model: worked examples and what is refused."""
+"""Vocabulary, settings, manifest and weights of a model: worked examples and what is refused."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import pytest
 import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays as any_array
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.models import folder
-from askalike.models.encoders.settings import PRECISIONS, EncoderConfig, ModelSettings, Precision
-from askalike.models.encoders.weights import Packed
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.folder import FORMAT, MAX_BYTES, Manifest
 from askalike.models.vocabulary import Vocabulary
 
@@ -61,45 +59,9 @@ def test_words_that_a_file_cannot_hold_are_refused() -> None:
         Vocabulary.build(["a"], min_count=0)
 
 
-# --- precision -------------------------------------------------------------------------------------------------------
-
-
-def test_int8_keeps_each_row_in_steps_of_its_largest_value() -> None:
-    packed = Packed.of(np.array([[254.0, -127.0, 3.0], [0.0, 0.0, 0.0], [-1.27, 0.01, 0.004]]), "int8")
-    assert packed.values.tolist() == [[127, -64, 2], [0, 0, 0], [-127, 1, 0]]  # 63.5 and 1.5 to the even neighbour
-    assert packed.scales is not None
-    np.testing.assert_allclose(packed.scales, [2, 0, 0.01], rtol=1e-6)
-    expected = np.array([[254, -128, 4], [0, 0, 0], [-1.27, 0.01, 0]])
-    np.testing.assert_allclose(packed.unpacked(), expected, rtol=1e-6)
-    np.testing.assert_array_equal(packed.rows(np.array([2, 0])), packed.unpacked()[[2, 0]])
-
-
-@given(any_array(np.float32, (3, 4), elements=st.floats(-1e4, 1e4, width=32)))
-def test_a_stored_number_is_near_the_number(array: NDArray[np.float32]) -> None:
-    largest = np.abs(array).max(axis=1, keepdims=True)
-    error = {"float32": 0 * largest, "float16": 2.0**-11 * largest + 1e-7, "int8": largest / 253 + 1e-30}
-    for precision in PRECISIONS:
-        assert (np.abs(Packed.of(array, precision).unpacked() - array) <= error[precision]).all(), precision
-
-
-def test_a_bias_stays_float32_beside_int8() -> None:
-    packed = Packed.of(np.array([0.1, 1000.0]), "int8")
-    assert packed.values.dtype == np.float32
-    assert packed.scales is None
-
-
-def test_numbers_that_are_not_finite_are_not_stored() -> None:
-    cases: tuple[tuple[float, Precision], ...] = ((np.inf, "float32"), (np.nan, "int8"), (1e5, "float16"))
-    for number, precision in cases:
-        with pytest.raises(SettingError, match=f"not finite in {precision}"):
-            Packed.of(np.array([[1.0, number]]), precision)
-    with pytest.raises(SettingError, match="expected one of: float32, float16, int8"):
-        Packed.of(np.ones((1, 1)), "int4")  # type: ignore[arg-type]
-
-
 # --- settings --------------------------------------------------------------------------------------------------------
 
-SETTINGS = ModelSettings(EncoderConfig("rcnn", 4, 6), "title", 50, "zero", "int8", "float16")
+SETTINGS = ModelSettings(EncoderConfig("rcnn", 4, 6), "title", 50, "zero")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +71,6 @@ SETTINGS = ModelSettings(EncoderConfig("rcnn", 4, 6), "title", 50, "zero", "int8
         ({"word_limit": 0}, "word_limit is 0"),
         ({"stems": "klingon"}, "stems is 'klingon', but expected one of: arabic, .*, english, .*, yiddish"),
         ({"stems": None}, "stems is None, but expected a text"),
-        ({"embedding_precision": "int4"}, "expected one of: float32, float16, int8"),
         ({"encoder": {"kind": "rcnn"}}, "input_size"),
         ({"more": 1}, "more"),
     ],

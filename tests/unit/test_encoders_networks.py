@@ -13,6 +13,8 @@ from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
+from tests.padded import pack, pooled, states  # noqa: E402
+
 from askalike.models.encoders.networks.encoder import build, from_arrays, to_arrays  # noqa: E402
 from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 from askalike.models.encoders.networks.recurrent import project  # noqa: E402
@@ -35,10 +37,10 @@ def test_lstm_and_gru_are_those_of_torch(kind: Any, layers: int) -> None:
         {f"{name}_l{i}": torch.from_numpy(arrays[name + number]) for i, number in enumerate(numbers) for name in names}
     )
     expected = core(inputs)[0]
-    torch.testing.assert_close(encoder.states(inputs, lengths)[:, 0], expected[:, 0])
-    torch.testing.assert_close(encoder(inputs, lengths)[1], expected[1, 1])
+    torch.testing.assert_close(states(encoder, inputs, lengths)[:, 0], expected[:, 0])
+    torch.testing.assert_close(pooled(encoder, inputs, lengths)[1], expected[1, 1])
     slopes = torch.randn(6, 5)
-    own = torch.autograd.grad(encoder.states(inputs, lengths)[:, 0], list(encoder.parameters()), slopes)
+    own = torch.autograd.grad(states(encoder, inputs, lengths)[:, 0], list(encoder.parameters()), slopes)
     torch.testing.assert_close(own, torch.autograd.grad(expected[:, 0], list(core.parameters()), slopes))
 
 
@@ -55,13 +57,13 @@ def test_lstm_and_gru_are_those_of_torch(kind: Any, layers: int) -> None:
 def test_a_run_goes_on_from_what_another_left(config: EncoderConfig, parts: int) -> None:
     encoder, (inputs, _) = build(config, seed=2), texts()
     first = Packing.of(torch.tensor([4, 2, 0, 4]))
-    states, carry = encoder.go_on(first.pack(inputs[:4]), first)
+    before, carry = encoder.go_on(pack(inputs[:4], first), first)
     assert carry.shape == (4, parts, 5)
     assert not carry[2].any()
     second, whole = Packing.of(torch.tensor([2, 0, 0, 2])), Packing.of(torch.tensor([6, 2, 0, 6]))
-    further, last = encoder.go_on(second.pack(inputs[4:]), second, carry)
-    expected, carry_of_whole = encoder.go_on(whole.pack(inputs), whole)
-    torch.testing.assert_close(torch.cat([states, further]), expected)
+    further, last = encoder.go_on(pack(inputs[4:], second), second, carry)
+    expected, carry_of_whole = encoder.go_on(pack(inputs, whole), whole)
+    torch.testing.assert_close(torch.cat([before, further]), expected)
     torch.testing.assert_close(last[[0, 3]], carry_of_whole[[0, 3]])
     torch.testing.assert_close(carry_of_whole[1], carry[1])
 
@@ -92,7 +94,7 @@ def test_a_closed_gate_lets_no_word_in(gate: Any) -> None:
     inputs, lengths = texts()
     config = EncoderConfig("rcnn", 3, 5, gate=gate)
     closed = from_arrays(config, to_arrays(build(config)) | {"gate_bias": np.full(config.gate_size, 200, np.float32)})
-    assert not closed(inputs, lengths).any()
+    assert not pooled(closed, inputs, lengths).any()
 
 
 def test_first_values_are_uniform_within_their_stated_bounds() -> None:

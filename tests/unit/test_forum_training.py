@@ -17,14 +17,13 @@ from askalike import Forum, Question
 from askalike.cli.train import result_lines, result_object
 from askalike.data import bundled_forum
 from askalike.errors import BusyForumError, DamagedForumError
-from askalike.evaluation import components, evaluate, split_components
+from askalike.evaluation import evaluate, split_components
 from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS, duplicate_task, keep_splits, kept_splits
 from askalike.forum import ForumSettings
 from askalike.forum.indexes import Indexes
 from askalike.models.encoder_settings import EncoderSettings
 from askalike.models.text_questions import TextQuestions
 from askalike.store import Store
-from askalike.training.recipe import Recipe, read_recipe
 from askalike.training.session import DevScore, compared, dev_score, forum_training
 from askalike.training.work_folder import work_folder
 from askalike.types import Answer, Filters, Link, Query
@@ -57,22 +56,6 @@ def test_a_test_part_that_is_held_out_is_that_of_evaluate(homenet: Forum) -> Non
     found = forum_training(homenet, is_test_held_out=True)
     assert {one for pair in found.data.pairs for one in pair} == parts_of(homenet)["train"]
     assert found.held_out + len(found.data.pairs) < found.links
-
-
-def test_hard_negatives_are_never_of_the_same_group(homenet: Forum) -> None:
-    found = forum_training(homenet, hard_negatives=10)
-    group = {one: members for members in components(found.data.pairs) for one in members}
-    assert {source for source, _ in found.data.pairs} == set(found.data.hard_negatives)
-    assert all(group[one].count(other) == 0 for one, others in found.data.hard_negatives.items() for other in others)
-    assert max(map(len, found.data.hard_negatives.values())) == 10
-
-
-def test_hard_negatives_are_as_many_as_the_stage_that_takes_most(homenet: Forum) -> None:
-    assert read_recipe("default").hard_negatives() == 0
-    stage = {"objective": "contrastive", "views": {"marked": 1.0}}
-    stages = [{**stage, "hard_negatives": 3}, stage, {"objective": "max-margin"}]
-    assert Recipe.from_mapping({"encoder": {"kind": "rcnn", "hidden_size": 8}, "stage": stages}).hard_negatives() == 3
-    assert not forum_training(homenet).data.hard_negatives
 
 
 def test_marks_that_come_later_leave_every_question_in_its_part(tmp_path: Path) -> None:
@@ -136,18 +119,16 @@ def test_what_is_written_while_a_forum_is_read_is_not_trained_on(
 
     with Forum.create(tmp_path / "f", settings=WORDS_ALONE) as forum:
         forum.load(bundled_forum())
-        quiet = forum_training(forum, hard_negatives=10)
+        quiet = forum_training(forum)
         monkeypatch.setattr(Store, "links", links_later)
         monkeypatch.setattr(Indexes, "ranking", ranking_later)
-        busy = forum_training(forum, hard_negatives=10)
+        busy = forum_training(forum)
     assert busy.data.questions == quiet.data.questions
-    assert set(busy.data.hard_negatives) == set(quiet.data.hard_negatives)
     assert busy.data.pairs == quiet.data.pairs
     assert busy.dev is not None
     assert quiet.dev is not None
     assert busy.dev.queries == quiet.dev.queries
     known = {question.id for question in quiet.data.questions}
-    assert {other for others in busy.data.hard_negatives.values() for other in others} <= known
     assert set(busy.dev.documents) <= known
 
 

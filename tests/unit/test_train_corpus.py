@@ -1,4 +1,4 @@
-"""Training data becomes ids: texts, pairs, answers, hard negatives, topics, dev sets; and it has a name."""
+"""Training data becomes ids: texts, pairs, answers, dev sets; and it has a name."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from askalike.training.corpus import TrainingData, WordSource
 from askalike.types import Answer, Question
 
 QUESTIONS = [
-    Question("x", "Wifi drops", "<p>daily wifi</p>", "html", tags=("net", "home")),
+    Question("x", "Wifi drops", "<p>daily wifi</p>", "html"),
     Question("y", "printer", ""),
-    Question("z", "wifi lost", "router", tags=("net",)),
+    Question("z", "wifi lost", "router"),
 ]
 BOTH = QuestionReader("title and body", 100)
-DATA = TrainingData(QUESTIONS, [("x", "z")], [Answer("1", "y", "paper **jam**", "markdown")], {"z": ["y"]})
+DATA = TrainingData(QUESTIONS, [("x", "z")], [Answer("1", "y", "paper **jam**", "markdown")])
 
 
 def read(data: TrainingData, reader: QuestionReader = BOTH) -> tuple[list[list[str]], WordSource]:
     source = WordSource(data, reader, lambda _: None)
-    return list(source.words.sentences()), source
+    read = source.words
+    return [[read.words[number] for number in read.texts[row]] for row in range(len(read.texts))], source
 
 
 def test_titles_and_bodies_alternate_and_answers_follow() -> None:
@@ -53,8 +54,6 @@ def test_names_become_places() -> None:
     assert corpus.size == 3
     assert corpus.pairs.tolist() == [[0, 2]]
     assert corpus.answers.tolist() == [[1, 6]]
-    assert corpus.hard_negatives.tolist() == [[-1], [-1], [1]]
-    assert corpus.topics.tolist() == [0, 1, 0]
     assert [row.tolist() for row in map(corpus.texts.__getitem__, (0, 1, 3))] == [[1, 0], [2, 1], []]
 
 
@@ -76,8 +75,6 @@ def test_usable_pairs_are_of_two_different_questions_with_words() -> None:
     [
         replace(DATA, pairs=[("x", "nobody")]),
         replace(DATA, answers=[Answer("1", "nobody", "text")]),
-        replace(DATA, hard_negatives={"x": ["nobody"]}),
-        replace(DATA, hard_negatives={"nobody": ["x"]}),
     ],
 )
 def test_a_name_that_is_no_question_is_refused(wrong: TrainingData) -> None:
@@ -98,13 +95,10 @@ def test_everything_that_is_learned_from_changes_the_digest() -> None:
         replace(DATA, questions=QUESTIONS[:2]),
         replace(DATA, questions=[replace(first, body="other"), *QUESTIONS[1:]]),
         replace(DATA, questions=[replace(first, markup="plain"), *QUESTIONS[1:]]),
-        replace(DATA, questions=[replace(first, tags=("home",)), *QUESTIONS[1:]]),
         replace(DATA, questions=[replace(first, title=""), replace(second, title="Wifi dropsprinter"), QUESTIONS[2]]),
         replace(DATA, pairs=[("z", "x")]),
         replace(DATA, pairs=[("x", "z"), ("x", "z")]),
         replace(DATA, answers=[]),
-        replace(DATA, hard_negatives={}),
-        replace(DATA, hard_negatives={"z": ["x"]}),
     ]
     assert len({data.digest() for data in [DATA, *others]}) == 1 + len(others)
     assert DATA.digest() == replace(DATA, pairs=tuple(DATA.pairs), dev=tiny_data().dev).digest()

@@ -13,6 +13,8 @@ from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
+from tests.padded import pack, unpack  # noqa: E402
+
 from askalike.models.encoders.networks.encoder import to_arrays  # noqa: E402
 from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 from askalike.training.decoders import (  # noqa: E402
@@ -46,11 +48,11 @@ def texts(lengths: list[int], seed: int) -> list[Any]:
 def packed(some: list[Any]) -> tuple[Any, Packing]:
     packing = Packing.of(torch.tensor([len(one) for one in some]))
     padded = torch.nn.utils.rnn.pad_sequence(some)
-    return packing.pack(padded), packing
+    return pack(padded, packing), packing
 
 
 def unpacked(states: Any, packing: Packing) -> list[Any]:
-    padded = packing.unpack(states, packing.steps)
+    padded = unpack(states, packing, packing.steps)
     lengths = packing.restore(packing.lengths).tolist()
     return [padded[:length, column] for column, length in enumerate(lengths)]
 

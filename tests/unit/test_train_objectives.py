@@ -75,7 +75,7 @@ def test_info_nce_is_the_mean_of_both_directions() -> None:
 
 @pytest.mark.parametrize(("name", "kind"), WITH_ENCODERS)
 def test_the_gradient_of_an_objective_is_that_of_small_differences(name: str, kind: str) -> None:
-    trained = objective(name, kind=kind, **({"hard_negatives": 1} if name == "contrastive" else {})).double()
+    trained = objective(name, kind=kind).double()
     trained.eval()
     batch = trained.batches(0, 0)[0]
     trained(batch).backward()
@@ -186,13 +186,11 @@ def test_what_dropout_leaves_out_of_questions_is_drawn_anew_and_only_in_training
 
 def test_the_loss_of_info_nce_is_that_of_views_taken_one_by_one() -> None:
     corpus = tiny_corpus()
-    trained = objective("contrastive", corpus, hard_negatives=2)
+    trained = objective("contrastive", corpus)
     for batch in trained.batches(0, 0):
-        hard = sorted({one for one in corpus.hard_negatives[batch[:, 4]].ravel().tolist() if one >= 0})
         sides = [row[:2] for row in batch.tolist()], [row[2:4] for row in batch.tolist()]
-        sides[1].extend([2 * one, 2 * one + 1] for one in hard)
         first, second = ([_view(trained, corpus, rows) for rows in side] for side in sides)
-        keys = [{row[4], row[5]} for row in batch.tolist()] + [{one} for one in hard]
+        keys = [{row[4], row[5]} for row in batch.tolist()]
         near = [_with_marked(corpus, some) for some in keys]
         forth, back = [], []
         for row in range(len(batch)):
@@ -238,15 +236,6 @@ def test_views_without_words_are_left_out() -> None:
     assert sorted(row[4] for row in rows({"title-body": 1.0}, data)) == [0, 2, 4, 6]
     assert sorted(row[4] for row in rows({"answers": 1.0}, data)) == [1, 2]
     assert sorted(row[4] for row in rows({"marked": 1.0}, data)) == [0, 2]
-
-
-def test_batches_of_topics_hold_questions_of_few_topics() -> None:
-    corpus = tiny_corpus()
-    trained = objective("contrastive", corpus, views={"title-body": 1.0}, batch_size=8, topical=1.0)
-    assert all(len(set(corpus.topics[batch[:, 4]].tolist())) == 1 for batch in trained.batches(0, 0))
-    half = objective("contrastive", corpus, views={"title-body": 1.0}, batch_size=8, topical=0.5).batches(0, 0)
-    assert 2 <= sum(len(set(corpus.topics[batch[:, 4]].tolist())) > 2 for batch in half) < 4
-    assert sorted(np.concatenate(half)[:, 4].tolist()) == list(range(32))
 
 
 def test_a_batch_of_one_pair_of_views_is_left_out() -> None:

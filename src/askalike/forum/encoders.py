@@ -157,13 +157,15 @@ class QueryEncoder:
 
     def _has_terms(self, query: Query) -> bool:
         analyzer = self._analyzer.of(query.language)
-        if self._vectors.settings is not None:
-            prepared = analyzer.prepare(query.title, query.body, query.markup)
-            return bool(prepared.title or prepared.body)
         whole = Question("", query.title, query.body, query.markup)
-        # the title is mostly enough to see that something is known
-        parts = (Question("", query.title), whole)
-        return any(any(map(analyzer.terms, self._vectors.model.known_words(part))) for part in parts)
+        for part in (Question("", query.title), whole):  # the title is mostly enough to see that something is known
+            known = self._vectors.known_words(part)
+            if known is None:
+                prepared = analyzer.prepare(query.title, query.body, query.markup)
+                return bool(prepared.title or prepared.body)
+            if any(map(analyzer.terms, known)):
+                return True
+        return False
 
 
 class LanguageWords:

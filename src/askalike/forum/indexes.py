@@ -39,7 +39,7 @@ from askalike.index.local import (
 )
 from askalike.index.milvus.choice import engine_of, name_engine, named_engine
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
-from askalike.index.vector_sets import AT_ONCE, Vectors, VectorsState
+from askalike.index.vector_sets import OWN, Vectors, VectorsState
 from askalike.index.word_indexer import INDEXED
 from askalike.index.words import FieldWeights, WordIndex, successor_of
 from askalike.models.text_encoder import READ_OF_PAIRS
@@ -56,6 +56,9 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
 from askalike.types import Filters, Query, Question
+
+AT_ONCE = OWN.at_once
+"""Words of so many questions are indexed anew when a forum is opened."""
 
 MAX_TITLE = 1_000
 """So many characters of a plain text's first line are its title: all words of titles are compared."""
@@ -323,8 +326,8 @@ class Indexes:
             prepared_query.language, answering.languages
         )
         if answering is not None and is_read and (prepared[0].title or prepared[0].body):
-            [vector] = answering.embed([query], is_query=True)
-            cosines = cosines_of(answering.embed(texts, is_query=False), vector)
+            [vector] = answering.encode_queries([Question("", query)])
+            cosines = cosines_of(answering.encode([Question("", text) for text in texts]), vector)
         assert searcher.scoring is not None
         return searcher.scoring.logits([Compared(prepared_query, counts, others, cosines)])
 

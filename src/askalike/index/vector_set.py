@@ -14,9 +14,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -31,16 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from askalike.data import GENERAL_CODE
 from askalike.errors import DamagedForumError, DamagedModelError, EncoderError, ForumError, ModelError
-from askalike.files import (
-    Owned,
-    foreign_in,
-    is_link,
-    remove_file,
-    remove_owned,
-    replace_whole,
-    sync_folder,
-    writing_whole,
-)
+from askalike.files import Owned, is_link, remove_file, remove_owned, replace_whole, sync_folder
 from askalike.index.catchup import EntryWriter, Index
 from askalike.index.checked_file import unread
 from askalike.index.model_source import ModelSource, describe, fingerprint
@@ -51,25 +40,22 @@ from askalike.models.adapted import AdaptedEncoder, load_model
 from askalike.models.encoder_settings import FILE as ENCODER_FILE
 from askalike.models.encoder_settings import EncoderSettings, read_settings
 from askalike.models.encoders.model import Model
-from askalike.models.folder import MAX_BYTES
 from askalike.models.folder import OWNED as MODEL_FILES
+from askalike.models.folder import copy_folder
 from askalike.models.text_encoder import TextEncoder
-from askalike.models.text_questions import TextQuestions, loaded, problem_of
+from askalike.models.text_questions import QuestionEncoder, TextQuestions, loaded, problem_of
 from askalike.processes import one_blas_thread
 from askalike.types import Question
 
 CURRENT_FILE = "current.json"
 LOCK_FILE = "encode.lock"
+_COPIES = Owned(MODEL_FILES.files, (("model", MODEL_FILES),))
 _SET = Owned(
     rf"{re.escape(ENCODER_FILE)}(\.\d+\.tmp)?",
-    (("model", MODEL_FILES), ("index", INDEX_FILES)),
+    (("model", MODEL_FILES), (r"\.model\..+", _COPIES), ("index", INDEX_FILES)),
 )
-OWNED = Owned(
-    rf"{re.escape(CURRENT_FILE)}(\.\d+\.tmp)?|{re.escape(LOCK_FILE)}", ((r"[0-9a-f]{16}(\.\d+\.tmp)?", _SET),)
-)
+OWNED = Owned(rf"{re.escape(CURRENT_FILE)}(\.\d+\.tmp)?|{re.escape(LOCK_FILE)}", ((r"[0-9a-f]{16}", _SET),))
 """What lies in the folder of the sets."""
-_TRIES = 3
-_COPIED_AT_ONCE = 1 << 20
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
 
 
@@ -205,8 +191,8 @@ class VectorSet:
 
     Args:
         name: "own", or that of the encoder.
-        model: where it is read already.
-        encoder: where it is there already; taken only if its vectors are of a text encoder.
+        model: the forum's own model, where it is read already.
+        encoder: the text encoder, where it is there already; taken only if its vectors are of one.
         indexes: where its vectors are; None for its folder.
 
     Raises:
@@ -226,7 +212,6 @@ class VectorSet:
         self.name = name
         self.settings: EncoderSettings | None = read_settings(folder / ENCODER_FILE)
         self._given = encoder
-        self._texts: TextQuestions | None = None
         self.index = (indexes or LocalIndexes()).open(folder)
         if (
             self.settings is not None
@@ -239,7 +224,7 @@ class VectorSet:
                 _REBUILD,
             )
         self._loading = threading.Lock()
-        self._model = model
+        self._encoder: QuestionEncoder | None = model
 
     @property
     def fingerprint(self) -> str:
@@ -256,9 +241,9 @@ class VectorSet:
         """Return D.
 
         Raises:
-            DamagedModelError: as ``model``.
+            DamagedModelError: as ``encoder``.
         """
-        return self.model.dimensions if self.settings is None else self.settings.dimensions
+        return self.encoder.dimensions if self.settings is None else self.settings.dimensions
 
     @property
     def problem(self) -> EncoderError | None:
@@ -270,6 +255,22 @@ class VectorSet:
         """Return the codes of the languages whose questions are encoded; () for all of the forum's."""
         return languages_read(self.settings)
 
+    @property
+    def encoder(self) -> QuestionEncoder:
+        """Return what makes the vectors.
+
+        Raises:
+            DamagedModelError: the model cannot be read, or is not the one that made the vectors.
+            EncoderError: the text encoder cannot be had, or is another one than it was.
+        """
+        with self._loading:
+            if self._encoder is None:
+                if self.settings is None:
+                    self._encoder = model_in(self.folder)
+                else:
+                    self._encoder = TextQuestions(self._given or loaded(self.settings), self.settings)
+            return self._encoder
+
     def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """Return the vectors of questions, as they are stored.  # (N, D)
 
@@ -277,18 +278,13 @@ class VectorSet:
             ModelError: the model cannot be read.
             EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
         """
-        if self.settings is not None:
-            return self.texts.encode(questions)
         with one_blas_thread():
-            return self.model.encode(questions)
+            return self.encoder.encode(questions)
 
     def encode_queries(self, questions: Sequence[Question]) -> NDArray[np.float32]:
-        """Return the vectors of what is searched for.  # (N, D)
-
-        Raises:
-            ModelError, EncoderError: as ``encode``.
-        """
-        return self.encode(questions) if self.settings is None else self.texts.encode_queries(questions)
+        """Return the vectors of what is searched for; see ``encode``.  # (N, D)"""
+        with one_blas_thread():
+            return self.encoder.encode_queries(questions)
 
     def reads(self, text: str) -> bool:
         """Return whether the encoder knows a text's language; the forum's own model was trained on it.
@@ -296,50 +292,13 @@ class VectorSet:
         Raises:
             EncoderError: the encoder cannot be had.
         """
-        return self.settings is None or self.texts.reads(text)
+        encoder = self.encoder
+        return not isinstance(encoder, TextQuestions) or encoder.reads(text)
 
-    def embed(self, texts: Sequence[str], *, is_query: bool) -> NDArray[np.float32]:
-        """Return the vectors of plain texts at length 1, in the space of the questions' vectors.  # (N, D)
-
-        Raises:
-            ModelError, EncoderError: as ``encode``.
-        """
-        if self.settings is not None:
-            return self.texts.embed(texts, is_query=is_query)
-        with one_blas_thread():
-            return self.model.encode_text(texts)
-
-    @property
-    def texts(self) -> TextQuestions:
-        """Return the text encoder that makes the vectors.
-
-        Raises:
-            EncoderError: it cannot be had, or is another one than it was.
-        """
-        if self.settings is None:
-            raise EncoderError(f"the vectors in {self.folder} are by no text encoder", "take their model")
-        with self._loading:
-            if self._texts is None:
-                encoder = loaded(self.settings) if self._given is None else self._given
-                self._texts = TextQuestions(encoder, self.settings)
-            return self._texts
-
-    @property
-    def model(self) -> Model | AdaptedEncoder:
-        """Return the model.
-
-        Raises:
-            DamagedModelError: it cannot be read, or is not the one that made the vectors.
-        """
-        with self._loading:
-            if self._model is None:
-                self._model = model_in(self.folder)
-            return self._model
-
-
-def has_copy(place: Path) -> bool:
-    """Return whether a set has its model, or something in the model's place, in its own folder."""
-    return os.path.lexists(place / "model")
+    def known_words(self, question: Question) -> list[str] | None:
+        """Return the words of a question that the forum's own model knows; None where a text encoder reads it."""
+        encoder = self.encoder
+        return encoder.known_words(question) if isinstance(encoder, Model | AdaptedEncoder) else None
 
 
 def is_set(path: Path) -> bool:
@@ -415,8 +374,8 @@ def make_set(
     indexes = indexes or LocalIndexes()
     model: Model | AdaptedEncoder | None = None
     if source.encoder is None:
+        model = load_model(source.folder)  # what is damaged is not copied
         copy_model(source, place)
-        model = load_model(place / "model")
         dimensions = model.dimensions
     else:
         dimensions = source.encoder.dimensions
@@ -457,47 +416,19 @@ def forget_sets(folder: Path) -> None:
 def copy_model(source: ModelSource, place: Path) -> None:
     """Put a copy of the model into a set, whole or not at all; what is written over the model leaves it alone.
 
-    The caller holds the lock of makers; what the set holds of vectors by this model stays.
+    The caller holds the lock of makers.
 
     Raises:
-        ModelError: the model cannot be read, or changed while it was copied.
-        ForumError: the copy cannot be written.
+        ModelError: the model cannot be read, changed while it was copied, or cannot be written.
+        ForumError: the set's folder cannot be made.
     """
-    if has_copy(place) and has_its_model(place):
+    if has_its_model(place):
         return
-    load_model(source.folder)  # what is damaged is not copied
-    temporary = place.with_name(f"{place.name}.{os.getpid()}.tmp")
     with writing(place):
-        for _ in range(_TRIES):
-            remove_owned(temporary, _SET)
-            (temporary / "model").mkdir(parents=True)
-            try:
-                for name in MAX_BYTES:
-                    _copy(source.folder / name, temporary / "model" / name)
-            except FileNotFoundError:
-                continue  # another process is putting a new model there
-            if fingerprint(temporary / "model") == source.fingerprint:
-                sync_folder(temporary / "model")
-                if has_copy(place):
-                    _clear(place)
-                place.mkdir(exist_ok=True)
-                (temporary / "model").rename(place / "model")
-                temporary.rmdir()
-                sync_folder(place)
-                sync_folder(place.parent)
-                return
-        remove_owned(temporary, _SET)
-    raise ModelError(f"the model in {source.folder} changed while it was copied", "try again")
-
-
-def _clear(place: Path) -> None:
-    """Delete a set whose model is not its own."""
-    remove_owned(place, _SET)
-    if has_copy(place):
-        foreign = foreign_in(place / "model", MODEL_FILES)
-        raise ForumError(f"{[*foreign, place][0]} is in the way of the forum's vectors", "move it elsewhere")
-
-
-def _copy(origin: Path, target: Path) -> None:
-    with origin.open("rb") as content, writing_whole(target) as file:
-        shutil.copyfileobj(content, file, _COPIED_AT_ONCE)
+        place.mkdir(exist_ok=True)
+        for path in place.glob(".model.*"):  # of a copy that was killed
+            remove_owned(path, _COPIES)
+        copy_folder(source.folder, place / "model")
+        sync_folder(place.parent)
+    if fingerprint(place / "model") != source.fingerprint:
+        raise ModelError(f"the model in {source.folder} changed while it was copied", "try again")

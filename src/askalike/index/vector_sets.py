@@ -15,11 +15,12 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import filelock
 import msgspec
@@ -54,7 +55,7 @@ from askalike.index.vector_set import (
     remove_sets,
 )
 from askalike.models.encoder_settings import FILE as ENCODER_FILE
-from askalike.models.encoder_settings import EncoderSettings, read_settings
+from askalike.models.encoder_settings import EncoderSettings, Kind, read_settings
 from askalike.models.text_encoder import TextEncoder
 from askalike.models.text_questions import TextQuestions, taken
 from askalike.progress import Progress
@@ -62,15 +63,27 @@ from askalike.store import ForumLayout, Store
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 
-AT_ONCE = 2_000
-"""Questions that are encoded by a forum's own model when it is opened or changed, in a second or two; more is left to
-``encode``."""
 
-AT_ONCE_OF_GENERAL = 256
-"""The same by the package's encoder."""
+class Pace(NamedTuple):
+    """How a forum is encoded by a kind of encoder.
 
-AT_ONCE_OF_TEXTS = 64
-"""The same by another text encoder on this machine; no endpoint is called when a forum is opened or changed."""
+    Args:
+        at_once: questions that are encoded when a forum is opened or changed; more is left to ``encode``.
+        steps: about a second, and six seconds, of encoding on one core.
+    """
+
+    at_once: int
+    steps: Steps
+
+
+OWN: Final = Pace(2_000, Steps(batch=1_024, scan=8_192, changes=1_024))
+"""By a forum's own model."""
+OTHERS: Final = Pace(64, Steps(batch=64, scan=512, changes=64))
+PACES: Final[Mapping[Kind, Pace]] = {
+    "general": Pace(256, Steps(batch=256, scan=512, changes=256)),  # a larger batch is sorted better by length
+    "openai": OTHERS._replace(at_once=0),  # no endpoint is called when a forum is opened or changed
+}
+"""By text encoders, other kinds as ``OTHERS``."""
 
 Locked = Callable[[], AbstractContextManager[None]]
 """Holds the lock of who writes the indexes that answer."""
@@ -78,15 +91,6 @@ Locked = Callable[[], AbstractContextManager[None]]
 
 EncodedVectors = tuple[list[int], NDArray[np.float32]]
 """Numbers of questions, and their vectors.  # (N,), (N, D)"""
-
-STEPS = Steps(batch=1_024, scan=8_192, changes=1_024)
-"""About a second, and six seconds, of encoding on one core."""
-
-STEPS_OF_TEXTS = Steps(batch=64, scan=512, changes=64)
-"""The same for text encoders, which take some ten times as long."""
-
-STEPS_OF_GENERAL = Steps(batch=256, scan=512, changes=256)
-"""The same for the package's encoder, which sorts a larger batch better by length."""
 
 PATIENCE_S = 10.0
 """How long to wait for another writer."""
@@ -122,7 +126,7 @@ def vector_indexer(
         partial(vectors.index.writing, PATIENCE_S),
         Task(encode, module, order, unpacked, has_threads=settings is not None),
         _put,
-        _steps_of(settings),
+        pace_of(settings).steps,
         executor or Processes(),
     )
 
@@ -328,7 +332,7 @@ class Vectors:
             ModelError, DamagedForumError: a model or a set cannot be read.
         """
         answering = self.answering()
-        if answering is not None and self._waiting(answering.index) <= _at_once(answering.settings):
+        if answering is not None and self._waiting(answering.index) <= pace_of(answering.settings).at_once:
             with suppress(EncoderError):
                 catch_up(self._log, vector_indexer(answering, self._text, self._executor), progress)
         with suppress(EncoderError):
@@ -337,7 +341,7 @@ class Vectors:
                 return
             if not self._log.count_questions():  # what is loaded first is encoded newest first
                 return
-            if self._waiting(self._begun(source)) <= _at_once(source.encoder):
+            if self._waiting(self._begun(source)) <= pace_of(source.encoder).at_once:
                 with self._making(is_waiting=False) as is_ours:
                     if is_ours:
                         self._make(source, progress, _no_lock)
@@ -481,16 +485,6 @@ def _no_lock() -> Iterator[None]:
     yield
 
 
-def _at_once(settings: EncoderSettings | None) -> int:
-    """Return how many questions are encoded when a forum is opened or changed."""
-    if settings is None:
-        return AT_ONCE
-    if settings.kind == "general":
-        return AT_ONCE_OF_GENERAL
-    return 0 if settings.kind == "openai" else AT_ONCE_OF_TEXTS
-
-
-def _steps_of(settings: EncoderSettings | None) -> Steps:
-    if settings is None:
-        return STEPS
-    return STEPS_OF_GENERAL if settings.kind == "general" else STEPS_OF_TEXTS
+def pace_of(settings: EncoderSettings | None) -> Pace:
+    """Return how fast a forum is encoded: by an encoder, or by the forum's own model where there is none."""
+    return OWN if settings is None else PACES.get(settings.kind, OTHERS)

@@ -6,7 +6,6 @@ brings numbers and nothing that runs.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -102,40 +101,21 @@ class AdaptedEncoder:
     def _encoder(self) -> GeneralEncoder:
         return GeneralEncoder(bundled_folder(), numbers=self._numbers)
 
-    @cached_property
-    def name(self) -> str:
-        """Return what the encoder is called: its kind, and a digest of its weights."""
-        digest = hashlib.blake2b(digest_size=6)
-        for label, values in sorted(self._numbers.items()):
-            digest.update(label.encode() + values.tobytes())
-        return f"askalike:{KIND}@{digest.hexdigest()}"
-
-    def encode(self, questions: Sequence[Question], batch_size: int = 256) -> NDArray[np.float32]:
-        """Return one vector of length 1 for each question, zeros where there is no text.
-
-        Args:
-            batch_size: without effect; ``Model.encode`` has it.
-
-        Returns:
-            (N, D) float32, in the order of the questions.
-        """
+    def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each question, zeros where there is no text.  # (N, D)"""
         return self.encode_text([text_of(question, READ_CHARACTERS) for question in questions])
 
-    def encode_text(self, texts: Sequence[str], batch_size: int = 256) -> NDArray[np.float32]:
+    def encode_queries(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+        """Return the vectors of what is searched for, which is read as questions are.  # (N, D)"""
+        return self.encode(questions)
+
+    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one vector of length 1 for each plain text, as ``encode``.  # (N, D) float32"""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         read = [place for place, text in enumerate(texts) if text.strip()]
         if read:
             vectors[read] = self._encoder.encode_document([texts[place] for place in read])
         return vectors
-
-    def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of queries, as an encoder of texts does.  # (N, D) float32"""
-        return self.encode_text(texts)
-
-    def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of documents, as an encoder of texts does.  # (N, D) float32"""
-        return self.encode_text(texts)
 
     def known_words(self, question: Question) -> list[str]:
         """Return the words of a question: pieces make each of them known, where the language is."""

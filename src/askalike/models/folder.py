@@ -12,11 +12,11 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import prod
 from pathlib import Path
-from typing import Annotated, Final, Generic, TypeVar
+from typing import Annotated, Final
 
 import numpy as np
 import safetensors
@@ -34,7 +34,6 @@ from askalike.errors import (
     SettingError,
 )
 from askalike.files import Owned, foreign_in, is_link, remove_owned, sync_folder, writing_whole
-from askalike.models.vocabulary import Vocabulary
 from askalike.settings import Finite, check_fields, read_settings
 
 MAX_BYTES: Final[dict[str, int]] = {
@@ -54,8 +53,8 @@ class ModelLayout:
     ::
 
         MODEL/
-          weights.safetensors   the encoder's parameters and `embedding`, in the precision that config.json names;
-                                `counts`, how often each word occurred in the training texts, where that is known
+          weights.safetensors   the encoder's parameters and `embedding`; `counts`, how often each word occurred in the
+                                training texts, where that is known
           vocabulary.txt        one word a line; its line is its id, and its row of `embedding`
           config.json           the encoder and how texts are read
           manifest.json         format, version, what it was trained on, dev scores, hashes of the other files
@@ -75,7 +74,7 @@ class ModelLayout:
 AGAIN: Final = "take the model from where it came, or train it again"
 """What to do where a file of a model is damaged."""
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The format that this version writes."""
 
 _HASHED = sorted(set(MAX_BYTES) - {"manifest.json"})
@@ -228,15 +227,28 @@ def write_folder(path: Path, contents: Contents, manifest: Manifest) -> Manifest
         ModelExistsError: there is something else than a model at ``path``.
         ModelError: it cannot be written, and what was there stands as it was.
     """
-    layout = ModelLayout(Path(os.path.realpath(path)))
     files = {
-        layout.weights.name: to_safetensors(contents.arrays),
-        layout.vocabulary.name: contents.vocabulary,
-        layout.config.name: json_bytes(contents.config),
+        "weights.safetensors": to_safetensors(contents.arrays),
+        "vocabulary.txt": contents.vocabulary,
+        "config.json": json_bytes(contents.config),
     }
-    hashes = {name: digest(data) for name, data in files.items()}
-    manifest = replace(manifest, format=FORMAT, files=hashes)
-    files[layout.manifest.name] = manifest.to_bytes()
+    manifest = replace(manifest, format=FORMAT, files={name: digest(data) for name, data in files.items()})
+    _write_files(path, {**files, "manifest.json": manifest.to_bytes()})
+    return manifest
+
+
+def copy_folder(origin: Path, path: Path) -> None:
+    """Write a copy of a model, as ``write_folder``; what is damaged is not copied.
+
+    Raises:
+        ModelError: as ``read_folder`` and ``write_folder``.
+    """
+    manifest, files = _read_settled(origin)
+    _write_files(path, {**files, "manifest.json": manifest.to_bytes()})
+
+
+def _write_files(path: Path, files: Mapping[str, bytes]) -> None:
+    layout = ModelLayout(Path(os.path.realpath(path)))
     for name, data in files.items():
         if len(data) > MAX_BYTES[name]:
             raise ModelError(f"{name} has {len(data)} bytes, but expected at most {MAX_BYTES[name]}", "keep less in it")
@@ -257,7 +269,6 @@ def write_folder(path: Path, contents: Contents, manifest: Manifest) -> Manifest
         raise ModelError(
             f"{layout.folder} cannot be written: {error.strerror or error}", "check the rights and the free space"
         ) from error
-    return manifest
 
 
 def read_folder(path: Path) -> tuple[Manifest, Contents]:
@@ -269,6 +280,14 @@ def read_folder(path: Path) -> tuple[Manifest, Contents]:
         DamagedModelError: a file is missing, too many, too large, or not what the manifest says.
         ModelError: a file cannot be read.
     """
+    manifest, files = _read_settled(path)
+    with naming(path):
+        config = json_object(files["config.json"], "config.json")
+        return manifest, Contents(config, files["vocabulary.txt"], from_safetensors(files["weights.safetensors"]))
+
+
+def _read_settled(path: Path) -> tuple[Manifest, dict[str, bytes]]:
+    """Return the manifest and the other files, again where another process put a new model here meanwhile."""
     for _ in range(_TRIES):
         identity = _identity(path)
         try:
@@ -276,16 +295,18 @@ def read_folder(path: Path) -> tuple[Manifest, Contents]:
                 return _read(path)
         except ModelError:
             if _identity(path) == identity:
-                raise  # and not because another process put a new model here meanwhile
+                raise
     with naming(path):
         return _read(path)
 
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let what is said of damage name the model's folder and what to do."""
+    """Let what is said of damage name the model's folder and what to do; settings that cannot be used are damage."""
     try:
         yield
+    except SettingError as error:
+        raise DamagedModelError(f"{path}: config.json: {error.message}", error.hint) from error
     except DamagedModelError as error:
         if str(path) in error.message:
             raise
@@ -300,7 +321,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_ino, status.st_mtime_ns
 
 
-def _read(path: Path) -> tuple[Manifest, Contents]:
+def _read(path: Path) -> tuple[Manifest, dict[str, bytes]]:
     layout = ModelLayout(Path(os.path.realpath(path)))
     if not layout.folder.exists() and layout.replaced.is_dir():
         layout = ModelLayout(layout.replaced)  # whoever replaced it was stopped between two renames
@@ -323,12 +344,7 @@ def _read(path: Path) -> tuple[Manifest, Contents]:
     for name, data in files.items():
         if digest(data) != manifest.files[name]:
             raise DamagedModelError(f"{path}: {name} is not what manifest.json says (SHA-256)", AGAIN)
-    contents = Contents(
-        config=json_object(files[layout.config.name], layout.config.name),
-        vocabulary=files[layout.vocabulary.name],
-        arrays=from_safetensors(files[layout.weights.name]),
-    )
-    return manifest, contents
+    return manifest, files
 
 
 def _read_capped(path: Path) -> bytes:
@@ -381,40 +397,3 @@ def _put_in_place(complete: Path, layout: ModelLayout) -> None:
         raise
     sync_folder(parent)
     remove_owned(layout.replaced, OWNED)
-
-
-_Settings = TypeVar("_Settings")
-
-
-@dataclass(frozen=True, slots=True)
-class StoredModel(Generic[_Settings]):
-    """What a folder holds.
-
-    Args:
-        arrays: those of ``weights.safetensors``, which the sort of model has to look at.
-    """
-
-    manifest: Manifest
-    settings: _Settings
-    vocabulary: Vocabulary
-    arrays: Mapping[str, NDArray[np.generic]]
-
-
-def read_model(path: Path, settings_of: Callable[[Mapping[str, object]], _Settings]) -> StoredModel[_Settings]:
-    """Return what is in a model's folder; nothing of it is run, and every file is checked.
-
-    Args:
-        settings_of: understands ``config.json``, or raises SettingError.
-
-    Raises:
-        ModelNotFoundError: there is no model at ``path``.
-        ModelVersionError: it was written by an incompatible version.
-        DamagedModelError: a file is damaged or missing, or it is another sort of model.
-    """
-    manifest, contents = read_folder(path)
-    with naming(path):
-        try:
-            settings = settings_of(contents.config)
-        except SettingError as error:
-            raise DamagedModelError(f"config.json: {error.message}", error.hint) from error
-        return StoredModel(manifest, settings, Vocabulary.from_bytes(contents.vocabulary), contents.arrays)

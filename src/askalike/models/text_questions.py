@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -45,12 +45,27 @@ LEAST_AGREEMENT: Final = 0.99
 _ELSEWHERE = 'or encode with the bundled encoder: "askalike encode FORUM --model general"'
 
 
+class QuestionEncoder(Protocol):
+    """What makes the vectors of a forum: a text encoder, or a model of the forum's own."""
+
+    @property
+    def dimensions(self) -> int:
+        """Return D."""
+
+    def encode(self, questions: Sequence[Question]) -> Array:
+        """Return the vectors of a forum's questions at length 1, zeros for an empty one.  # (N, D) float32"""
+
+    def encode_queries(self, questions: Sequence[Question]) -> Array:
+        """Return the vectors of what is searched for, as ``encode``.  # (N, D) float32"""
+
+
 class TextQuestions:
     """Questions → vectors of length 1 through a text encoder; any thread may ask."""
 
     def __init__(self, encoder: TextEncoder, settings: EncoderSettings) -> None:
         self.encoder = encoder
         self.settings = settings
+        self.dimensions = settings.dimensions
         self._is_known = settings.kind not in PROBED
 
     def encode(self, questions: Sequence[Question]) -> Array:
@@ -77,18 +92,6 @@ class TextQuestions:
         prompt = self.settings.query_prompt or ""
         texts = [text_of(question, self.settings.max_characters) for question in questions]
         return np.asarray(self._kept(texts, prompt, query_vectors), dtype=np.float32)
-
-    def embed(self, texts: Sequence[str], *, is_query: bool) -> Array:
-        """Return the vectors of plain texts, as ``encode`` or ``encode_query``.  # (N, D) float32
-
-        Raises:
-            EncoderError: as ``encode``.
-        """
-        settings = self.settings
-        cut = [text.strip()[: settings.max_characters] for text in texts]
-        if is_query:
-            return self._kept(cut, settings.query_prompt or "", query_vectors)
-        return self._kept(cut, settings.document_prompt or "", document_vectors)
 
     def _kept(self, texts: list[str], prompt: str, encode: Callable[[TextEncoder, Sequence[str]], Array]) -> Array:
         settings = self.settings

@@ -19,11 +19,10 @@ from askalike.models.general import VOCABULARY_FILE, read_manifest
 from askalike.models.wordpiece import WordPiece
 from askalike.text.markup import plain_text
 from askalike.training.corpus import Texts, TrainingData, corpus_of, reported
-from askalike.training.encoder import TrainingRun, arithmetic, device_named
-from askalike.training.loop import StageContext, run_stage
+from askalike.training.encoder import TrainingRun, arithmetic, run_stages
 from askalike.training.objectives import Contrastive
 from askalike.training.pieces import PieceNetwork
-from askalike.training.recipe import Adaptation, ContrastiveOptions
+from askalike.training.recipe import Adaptation, ContrastiveOptions, StageSettings
 from askalike.types import Question
 
 MOST_LEFT_OUT: Final = 1_000
@@ -56,21 +55,14 @@ def adapt_encoder(
     beginning = hashlib.sha256(f"{recipe.to_json()}{data.digest()}{run.seed}".encode())
     for name, values in sorted(numbers.items()):
         beginning.update(name.encode() + values.tobytes())
+
+    def objective_of(stage: StageSettings) -> Contrastive:
+        assert isinstance(stage.options, ContrastiveOptions)
+        return Contrastive(network, corpus, stage.options)
+
     with arithmetic(recipe.arithmetic):
-        for number, stage in enumerate(recipe.stages, start=1):
-            context = StageContext(
-                run.folder,
-                stage=f"{number}-{stage.objective}",
-                identity=f"{number} {beginning.hexdigest()}",
-                earlier=tuple(f"{before}-contrastive" for before in range(1, number)),
-                seed=run.seed + number,
-                device=device_named(run.device),
-                progress=run.progress,
-                checkpoint_s=run.checkpoint_s,
-            )
-            options = stage.options
-            assert isinstance(options, ContrastiveOptions)
-            run_stage(Contrastive(network, corpus, options), stage.loop, dict, context)
+        pairs, identity = len(corpus.usable_pairs()), beginning.hexdigest()
+        run_stages(recipe.stages, pairs, objective_of, dict, lambda number: f"{number} {identity}", run)
     return AdaptedEncoder.build(network.weights(), training_data=data.digest())
 
 

@@ -90,11 +90,6 @@ class WordList:
         ids = np.array(vocabulary.ids(self.words), np.int32)
         return Texts(ids[self.texts.ids] if len(ids) else self.texts.ids, self.texts.starts)
 
-    def sentences(self) -> Iterator[list[str]]:
-        """Yield the words of each text again."""
-        for row in range(len(self.texts)):
-            yield [self.words[number] for number in self.texts[row].tolist()]
-
 
 _Item = TypeVar("_Item")
 _REPORTED: Final = 1000  # items between two reports
@@ -116,7 +111,6 @@ class TrainingData:
         questions: each id once.
         pairs: ids of two questions labelled as duplicates.
         answers: answers to the questions, by ``Answer.question_id``.
-        hard_negatives: question id → ids of questions that look alike without a label, the most alike first.
         dev: name → judged candidates, to stop by; never what a test is scored on.
         held_out: ids of questions to measure a text objective on, never learned from; none leaves the choice to chance.
     """
@@ -124,7 +118,6 @@ class TrainingData:
     questions: Sequence[Question]
     pairs: Sequence[tuple[str, str]] = ()
     answers: Sequence[Answer] = ()
-    hard_negatives: Mapping[str, Sequence[str]] = field(default_factory=dict)
     dev: Mapping[str, CandidateTask] = field(default_factory=dict)
     held_out: Collection[str] = ()
 
@@ -132,14 +125,11 @@ class TrainingData:
         """Return the SHA-256 of everything that is learned from, in hexadecimal; dev sets are not."""
         digest = hashlib.sha256()
         for question in self.questions:
-            tags = question.tags[:1]
-            _add(digest, "question", question.id, question.title, question.markup, question.body, *tags)
+            _add(digest, "question", question.id, question.title, question.markup, question.body)
         for pair in self.pairs:
             _add(digest, "pair", *pair)
         for answer in self.answers:
             _add(digest, "answer", answer.question_id, answer.markup, answer.body)
-        for identifier, others in self.hard_negatives.items():
-            _add(digest, "hard negatives", identifier, *others)
         if self.held_out:
             _add(digest, "held out", *sorted(self.held_out))
         return digest.hexdigest()
@@ -171,8 +161,6 @@ class Corpus:
         size: questions, N.
         pairs: two questions that ask the same.  # (M, 2) int64
         answers: a question and the row of one of its answers.  # (K, 2) int64
-        hard_negatives: of each question, or nothing; -1 where there are fewer.  # (N, H) int64
-        topics: a number for each question, the same for those with the same first tag.  # (N,) int64
         dev: name → judged candidates.
         held_out: questions that are given to be kept out, rising; none where chance chooses.
     """
@@ -181,8 +169,6 @@ class Corpus:
     size: int
     pairs: NDArray[np.int64]
     answers: NDArray[np.int64]
-    hard_negatives: NDArray[np.int64]
-    topics: NDArray[np.int64]
     dev: Mapping[str, DevSet]
     held_out: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -243,7 +229,7 @@ class WordSource:
             is_dropping: leave words out that the vocabulary has not.
 
         Raises:
-            SettingError: a pair, an answer or a hard negative names a question that is not there.
+            SettingError: a pair or an answer names a question that is not there.
         """
         data = self.data
 
@@ -262,7 +248,7 @@ def corpus_of(data: TrainingData, texts: Texts, dev: Mapping[str, DevSet]) -> Co
     """Return training data over texts: titles and bodies of its questions in turn, then its answers.
 
     Raises:
-        SettingError: a pair, an answer or a hard negative names a question that is not there.
+        SettingError: a pair or an answer names a question that is not there.
     """
     rows = {question.id: row for row, question in enumerate(data.questions)}
     if len(rows) != len(data.questions):
@@ -270,19 +256,8 @@ def corpus_of(data: TrainingData, texts: Texts, dev: Mapping[str, DevSet]) -> Co
     pairs = np.array(_located(rows, data.pairs), np.int64).reshape(-1, 2)
     question_rows = _located(rows, [(answer.question_id,) for answer in data.answers])
     answers = np.array([[row, 2 * len(rows) + place] for place, (row,) in enumerate(question_rows)], np.int64)
-    width = max(map(len, data.hard_negatives.values()), default=0)
-    hard = np.full((len(rows), width), -1, np.int64)
-    for identifier, others in data.hard_negatives.items():
-        located = _located(rows, [(identifier, *others)])[0]
-        hard[located[0], : len(others)] = located[1:]
     kept = np.sort(np.array(_located(rows, [(identifier,) for identifier in data.held_out]), np.int64).ravel())
-    return Corpus(texts, len(rows), pairs, answers.reshape(-1, 2), hard, _topics(data), dev, kept)
-
-
-def _topics(data: TrainingData) -> NDArray[np.int64]:
-    numbers: dict[str, int] = {}
-    tags = ("".join(question.tags[:1]) for question in data.questions)
-    return np.array([numbers.setdefault(tag, len(numbers)) for tag in tags], np.int64)
+    return Corpus(texts, len(rows), pairs, answers.reshape(-1, 2), dev, kept)
 
 
 def _all_words(data: TrainingData, reader: QuestionReader, report: Callable[[int], None]) -> Iterator[list[str]]:
@@ -311,5 +286,5 @@ def _located(rows: Mapping[str, int], named: Sequence[Sequence[str]]) -> list[li
     except KeyError as error:
         raise SettingError(
             f"training data names question {error.args[0]!r}, which is not among its questions",
-            "give the questions of all pairs, answers and hard negatives",
+            "give the questions of all pairs and answers",
         ) from None

@@ -80,7 +80,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.errors import SettingError
-from askalike.models.encoders.networks.attention import EPSILON
+from askalike.models.encoders.networks.attention import EPSILON, attend
 from askalike.models.encoders.networks.encoder import build, mean
 from askalike.models.encoders.networks.packing import Packing
 from askalike.models.encoders.settings import EncoderConfig, Kind
@@ -293,9 +293,6 @@ class ConditionalGruDecoder(Decoder):
 
 
 _SPREAD: Final = 0.1  # position-wise weights begin uniform in ± this
-_STEPS: Final = (
-    8  # texts are padded to a multiple of these: products in bfloat16 prepare themselves for every new shape
-)
 
 
 class _Seen(NamedTuple):
@@ -329,8 +326,7 @@ class _Attention(nn.Module):
     def forward(self, inputs: Tensor, seen: _Seen) -> Tensor:
         """Return LayerNorm(Attention(inputs Wq, K, V) + inputs).  # (B, S, D)"""
         query = functional.linear(inputs, self.query)
-        scores = torch.baddbmm(seen.bars, query, seen.keys.transpose(1, 2), alpha=1 / sqrt(query.shape[2]))
-        attended: Tensor = self.norm(torch.bmm(scores.softmax(2), seen.values) + inputs)
+        attended: Tensor = self.norm(attend(query, seen.keys, seen.values, seen.bars) + inputs)
         return attended
 
 
@@ -367,35 +363,13 @@ class AttentionDecoder(Decoder):
 
     def forward(self, words: Tensor, packing: Packing, read: EncodedTexts) -> Tensor:
         """Return the states (M, D) of texts that are known already, all at once."""
-        source, bars = _padded(read.states, read.packing), _bars(read)
-        states = _padded(words, packing)
+        source = read.packing.padded(read.states)
+        bars = read.packing.bars(source)
+        states = packing.padded(words)
         later = words.new_full((states.shape[1], states.shape[1]), -inf).triu(1)[None]
         for layer in cast("list[_Layer]", list(self.layers)):
             states = layer(states, layer.written.seen(states, later), layer.read.seen(source, bars))
-        return states.flatten(0, 1).index_select(0, _rows(packing))
-
-
-def _bars(read: EncodedTexts) -> Tensor:
-    """Return -∞ for the steps after the end of each text that was read, 0 for the others.  # (B, 1, T)"""
-    lengths, steps = read.packing.restore(read.packing.lengths), _steps(read.packing)
-    is_over = torch.arange(steps, device=lengths.device) >= lengths[:, None]
-    return read.states.new_zeros(len(lengths), steps).masked_fill(is_over, -inf)[:, None]
-
-
-def _padded(packed: Tensor, packing: Packing) -> Tensor:
-    """Return packed (N, D) with zeros after each text's end.  # (B, T, D)"""
-    padded = packed.new_zeros(packing.batch * _steps(packing), packed.shape[1])
-    return padded.index_copy(0, _rows(packing), packed).view(packing.batch, _steps(packing), -1)
-
-
-def _rows(packing: Packing) -> Tensor:
-    """Return the row b · T + t of every packed word in a padded batch (B · T, …).  # (N,) int64"""
-    return packing.order[packing.place] * _steps(packing) + packing.step
-
-
-def _steps(packing: Packing) -> int:
-    """Return T, the words of the longest text and a few more."""
-    return -(-packing.steps // _STEPS) * _STEPS
+        return packing.packed(states)
 
 
 DECODERS: Final[Mapping[Kind, Callable[[EncoderConfig, int], Decoder]]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -75,11 +75,18 @@ def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model
         DamagedModelError: a file that was kept of the stopped training cannot be read.
         MissingExtraError: gensim is wanted and not installed.
     """
-    device = device_named(run.device)
+    device_named(run.device)  # raises where it is not there, before anything is read
     with arithmetic(recipe.arithmetic):
         words, corpus, network = _begin(recipe, data, run)
         beginning = _beginning(data, words, network, run.seed)
-        _run_stages(recipe, corpus, network, run, device, beginning)
+        run_stages(
+            recipe.stages,
+            len(corpus.usable_pairs()),
+            lambda stage: _objective(stage, network, corpus, run.seed),
+            _judge(network, corpus),
+            lambda number: _identity(recipe, number, beginning),
+            run,
+        )
         return _model(recipe, words.vocabulary, network, data, corpus)
 
 
@@ -109,27 +116,33 @@ def _begin(recipe: Recipe, data: TrainingData, run: TrainingRun) -> tuple[Initia
     return words, corpus, network
 
 
-def _run_stages(
-    recipe: Recipe,
-    corpus: Corpus,
-    network: TextNetwork,
+def run_stages(
+    stages: Sequence[StageSettings],
+    pairs: int,
+    objective_of: Callable[[StageSettings], Trainable],
+    dev: Callable[[], Mapping[str, float]],
+    identity_of: Callable[[int], str],
     run: TrainingRun,
-    device: torch.device,
-    beginning: str,
 ) -> None:
-    names = [f"{number}-{stage.objective}" for number, stage in enumerate(recipe.stages, start=1)]
+    """Train one stage after the other; those that need labelled pairs are left out where there are too few.
+
+    Args:
+        pairs: labelled pairs that can be used.
+        dev: measures of what is trained.
+        identity_of: the number of a stage → what its checkpoint is recognised by.
+    """
+    device = device_named(run.device)
+    names = [f"{number}-{stage.objective}" for number, stage in enumerate(stages, start=1)]
     has_trained = False
-    for number, (stage, name) in enumerate(zip(recipe.stages, names, strict=True), start=1):
+    for number, (stage, name) in enumerate(zip(stages, names, strict=True), start=1):
         least = 1 if stage.objective == "max-margin" else 2  # of one pair alone the others learn nothing
-        pairs = len(corpus.usable_pairs())
         if stage.needs == "pairs" and pairs < least:
             run.progress.notice(f"stage {name} is skipped: it needs {least} labelled pairs, and the data has {pairs}")
             continue
-        network.dropout = stage.dropout
         context = StageContext(
             run.folder,
             stage=name,
-            identity=_identity(recipe, number, beginning),
+            identity=identity_of(number),
             earlier=tuple(names[: number - 1]),
             seed=run.seed + number,
             device=device,
@@ -137,12 +150,11 @@ def _run_stages(
             checkpoint_s=run.checkpoint_s,
             first_epoch=stage.first_epoch,
         )
-        objective = _objective(stage, network, corpus, run.seed)
-        run_stage(objective, stage.loop, _judge(network, corpus), context)
+        run_stage(objective_of(stage), stage.loop, dev, context)
         has_trained = True
     if not has_trained:
         raise SettingError(
-            f"every stage of the recipe needs labelled pairs, and the data has {len(corpus.pairs)}",
+            f"every stage of the recipe needs labelled pairs, and the data has {pairs}",
             "label duplicates, or take a recipe that learns without labels",
         )
 
@@ -193,6 +205,7 @@ def arithmetic(kind: Arithmetic) -> Iterator[None]:
 
 def _objective(stage: StageSettings, network: TextNetwork, corpus: Corpus, seed: int) -> Trainable:
     options = stage.options
+    network.dropout = stage.dropout
     if isinstance(options, DecodingOptions):
         return Decoding(network, corpus, options, seed=seed)
     if isinstance(options, MaxMarginOptions):

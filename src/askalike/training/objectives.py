@@ -20,7 +20,7 @@ half of the time and a tenth of the memory.
 
 Source: Lei et al. 2016 (NAACL), section 3.
 
-**Contrastive.** Each text among the others of its batch: symmetric InfoNCE, with hard negatives where there are any.
+**Contrastive.** Each text among the others of its batch: symmetric InfoNCE.
 
 ::
 
@@ -28,8 +28,8 @@ Source: Lei et al. 2016 (NAACL), section 3.
     L    = -½ · (1/B) Σ_i [ log softmax_j(s_ij)_i + log softmax_j(s_ji)_i ]
 
 where a_i and b_i are two views of the same thing: a question's title and its body, two questions labelled as
-duplicates, a question and its answer. Hard negatives are further columns b of the first term. What shares a question
-with i, or holds a labelled duplicate of a question of i, is no negative of i and is left out of its sums.
+duplicates, a question and its answer. What shares a question with i, or holds a labelled duplicate of a question of i,
+is no negative of i and is left out of its sums.
 
 Source: van den Oord et al. 2018, equation 4; in-batch, both ways: Radford et al. 2021, section 2.3.
 Differs: neither is in Lei et al. 2016; this objective is offered beside max-margin.
@@ -336,11 +336,11 @@ _NONE: Final = -1
 
 
 def info_nce(scores: Tensor, is_excluded: Tensor, temperature: float) -> Tensor:
-    """Return the symmetric loss of B views against B + H.
+    """Return the symmetric loss of B pairs of views.
 
     Args:
-        scores: cosines, the partner of row i in column i.  # (B, B + H)
-        is_excluded: what is no negative; never a partner.  # (B, B + H) bool
+        scores: cosines, the partner of row i in column i.  # (B, B)
+        is_excluded: what is no negative; never a partner.  # (B, B) bool
         temperature: τ > 0.
 
     >>> even = torch.zeros(2, 2)
@@ -350,7 +350,7 @@ def info_nce(scores: Tensor, is_excluded: Tensor, temperature: float) -> Tensor:
     logits = (scores / temperature).masked_fill(is_excluded, -torch.inf)
     partner = torch.arange(len(scores), device=scores.device)
     forth = functional.cross_entropy(logits, partner)
-    return (forth + functional.cross_entropy(logits[:, : len(scores)].T, partner)) / 2
+    return (forth + functional.cross_entropy(logits.T, partner)) / 2
 
 
 def _own_views(corpus: Corpus) -> NDArray[np.int64]:
@@ -419,50 +419,33 @@ class Contrastive(Trainable):
             taken = [random.permutation(len(items)) for _ in range(int(whole))]
             taken.append(random.permutation(len(items))[: round(part * len(items))])
             drawn = items[np.concatenate(taken)]
-            bound = round((1 - self._options.topical) * len(drawn))
-            topics = self.corpus.topics[drawn[bound:, 4]]
-            names = random.permutation(topics.max(initial=0) + 1)  # so that other topics are neighbours every time
-            drawn[bound:] = drawn[bound:][np.argsort(names[topics], kind="stable")]
             batches += [batch for batch in in_batches(drawn, self._options.batch_size) if len(batch) > 1]
         return [batches[place] for place in random.permutation(len(batches))]
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
         """Return the mean loss of pairs of views, (B, 6)."""
         sides = np.concatenate([batch[:, :2], batch[:, 2:4]])  # (2B, 2) text rows
-        keys = batch[:, 4:]  # (B, 2) questions
-        hard = self._hard_negatives(keys)
-        sides = np.concatenate([sides, np.stack([2 * hard, 2 * hard + 1], axis=1)])
         vectors = functional.normalize(self.network.views(self.corpus.texts, sides))
-        scores = vectors[: len(batch)] @ vectors[len(batch) :].T  # (B, B + H)
-        is_excluded = torch.from_numpy(excluded(keys, hard, self._labelled))
+        scores = vectors[: len(batch)] @ vectors[len(batch) :].T  # (B, B)
+        is_excluded = torch.from_numpy(excluded(batch[:, 4:], self._labelled))
         return info_nce(scores, is_excluded.to(scores.device), self._options.temperature)
 
-    def _hard_negatives(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        most = self._options.hard_negatives
-        if not most or not self.corpus.hard_negatives.size:
-            return np.zeros(0, np.int64)
-        negatives = self.corpus.hard_negatives[keys[:, 0], :most]
-        return np.unique(negatives[negatives >= 0])
 
-
-def excluded(
-    keys: NDArray[np.int64], hard: NDArray[np.int64], labelled: Mapping[int, Collection[int]]
-) -> NDArray[np.bool_]:
-    """Return which columns (the batch, then the hard negatives) are no negatives of which rows.  # (B, B + H)
+def excluded(keys: NDArray[np.int64], labelled: Mapping[int, Collection[int]]) -> NDArray[np.bool_]:
+    """Return which columns of a batch are no negatives of which rows.  # (B, B)
 
     Args:
         keys: the questions of each row's views.  # (B, 2)
-        hard: questions of the further columns.  # (H,)
         labelled: question → its labelled duplicates.
 
-    >>> excluded(np.array([[1, 2], [2, 3], [4, 5]]), np.array([3]), {3: [4], 4: [3]}).tolist()
-    [[False, True, False, False], [True, False, True, True], [False, True, False, True]]
+    >>> excluded(np.array([[1, 2], [2, 3], [4, 5]]), {3: [4], 4: [3]}).tolist()
+    [[False, True, False], [True, False, True], [False, True, False]]
     """
     columns: defaultdict[int, list[int]] = defaultdict(list)
-    for column, (first, second) in enumerate([*keys.tolist(), *([negative, negative] for negative in hard.tolist())]):
+    for column, (first, second) in enumerate(keys.tolist()):
         columns[first].append(column)
         columns[second].append(column)
-    is_positive = np.zeros((len(keys), len(keys) + len(hard)), np.bool_)
+    is_positive = np.zeros((len(keys), len(keys)), np.bool_)
     for row, questions in enumerate(keys.tolist()):
         for question in questions:
             for near in (question, *labelled.get(question, ())):

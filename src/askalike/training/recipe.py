@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
@@ -15,12 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 from msgspec import Meta
 
 from askalike.errors import SettingError
-from askalike.models.encoders.settings import (
-    EncoderConfig,
-    ModelSettings,
-    Precision,
-    Unknown,
-)
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Unknown
 from askalike.models.vocabulary import Reads
 from askalike.settings import (
     BatchSize,
@@ -149,16 +144,11 @@ class ContrastiveOptions:
         views: name, see ``View`` → how often an epoch goes over them, ≥ 0; 0.5 takes half of them each time.
         batch_size: pairs of views in a batch, ≥ 2.
         temperature: τ > 0.
-        hard_negatives: of each question, at most so many.
-        topical: share of the batches that hold questions of one topic, or of few: negatives that are harder to tell
-            from the partner than random ones.
     """
 
     views: Mapping[View, Annotated[float, Meta(ge=0, le=1_000)]]
     batch_size: Annotated[int, Meta(ge=2, le=65_536)] = 256
     temperature: Annotated[float, Meta(ge=1e-4, le=1_000)] = 0.05
-    hard_negatives: Annotated[int, Meta(ge=0, le=1_000)] = 0
-    topical: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -277,8 +267,6 @@ class Recipe:
         stages: one after the other, at least one.
         word_limit: words of a title or body that are read, or of both where they are joined.
         arithmetic: of matrix products in training: ``bfloat16`` is faster where the processor has it.
-        embedding_precision: how the finished model keeps word vectors.
-        encoder_precision: how it keeps the encoder's parameters.
         stems: the Snowball language to whose stems words are brought, or "" for words as they are written.
         gate_bias: what is added to the first b^λ of a gated RCNN, in [-10, 10]: with 0 λ is about 0.5 at first and a
             state one of its last four words; with 3 it is about 0.95.
@@ -292,8 +280,6 @@ class Recipe:
     reads: Reads = "title and body"
     word_limit: Annotated[int, Meta(ge=1, le=100_000)] = 100
     arithmetic: Arithmetic = "float32"
-    embedding_precision: Precision = "int8"
-    encoder_precision: Precision = "float16"
     stems: str = ""
     gate_bias: Annotated[float, Meta(ge=-10, le=10)] = 0.0
     spread: Annotated[float, Meta(ge=0, le=10)] = 0.0
@@ -316,19 +302,7 @@ class Recipe:
 
     def model_settings(self) -> ModelSettings:
         """Return the settings of the model that comes out."""
-        return ModelSettings(
-            self.encoder,
-            self.reads,
-            self.word_limit,
-            self.words.unknown,
-            self.embedding_precision,
-            self.encoder_precision,
-            self.stems,
-        )
-
-    def hard_negatives(self) -> int:
-        """Return how many hard negatives of a question some stage takes at most."""
-        return _hard_negatives(self.stages)
+        return ModelSettings(self.encoder, self.reads, self.word_limit, self.words.unknown, self.stems)
 
     def to_json(self) -> str:
         """Return the recipe as text."""
@@ -365,10 +339,6 @@ class Adaptation:
         check_fields(self)
         if not self.stages or any(stage.objective != "contrastive" for stage in self.stages):
             raise SettingError("the bundled encoder is adapted by contrastive stages alone", "give at least one")
-
-    def hard_negatives(self) -> int:
-        """Return how many hard negatives of a question some stage takes at most."""
-        return _hard_negatives(self.stages)
 
     def to_json(self) -> str:
         """Return the recipe as text."""
@@ -418,11 +388,6 @@ def read_recipe(name: str | Path) -> Recipe | Adaptation:
         raise SettingError(f"recipe {path} has a number that is too large: {error}", "write a smaller one") from error
     except SettingError as error:
         raise SettingError(f"recipe {path}: {error.message}", error.hint) from error
-
-
-def _hard_negatives(stages: Iterable[StageSettings]) -> int:
-    options = (stage.options for stage in stages)
-    return max(option.hard_negatives if isinstance(option, ContrastiveOptions) else 0 for option in options)
 
 
 def _adaptation(stored: Mapping[str, Any]) -> Adaptation:

@@ -19,8 +19,6 @@ What is learned from, what training stops by and what is left alone, in this one
   ``LEAST_COMPONENTS`` components; otherwise there is none, and every link is learned from.
 - *test* is learned from too, unless it is to be held out for a measurement afterwards.
 - Texts of all questions are learned from, those of dev and test too: a text says nothing of what it is linked with.
-- *Hard negatives* of a question that has a duplicate link are the best that the forum's words find for it and that
-  are not in its component.
 """
 
 from __future__ import annotations
@@ -30,9 +28,8 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from askalike.data import GENERAL_LANGUAGE, general_folder
 from askalike.errors import EvaluationError, MissingExtraError, SettingError
@@ -59,19 +56,16 @@ from askalike.forum import Forum
 from askalike.index.model_source import ModelSource, fingerprint, name_of, own_model, wanted_model
 from askalike.models.adapted import AdaptedEncoder, load_model
 from askalike.models.encoders.model import Model
-from askalike.models.text_questions import TextQuestions, loaded
+from askalike.models.text_questions import QuestionEncoder, TextQuestions, loaded
 from askalike.progress import Progress, SilentProgress
 from askalike.store import ForumLayout
 from askalike.training.corpus import TrainingData
 from askalike.training.recipe import Adaptation, Recipe, read_recipe
 from askalike.training.work_folder import MODEL, Beginning, clear_work, is_finished, keep_finished, work_folder
-from askalike.types import Answer, Filters, Query, Question
+from askalike.types import Answer, Question
 
 LEAST_COMPONENTS: Final = 10
 """Duplicate components from which on a fifth of them is kept as dev."""
-
-Pairs = Sequence[tuple[str, str]]
-AnyModel: TypeAlias = Model | AdaptedEncoder | TextQuestions
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +96,11 @@ class ForumTraining:
         return sum(any(grades.values()) for grades in self.dev.qrels.values()) if self.dev else 0
 
 
-def forum_training(forum: Forum, *, is_test_held_out: bool = False, hard_negatives: int = 0) -> ForumTraining:
+def forum_training(forum: Forum, *, is_test_held_out: bool = False) -> ForumTraining:
     """Return what can be learned from a forum.
 
     Args:
         is_test_held_out: leave out the links of the split that ``askalike evaluate --split test`` scores.
-        hard_negatives: of each question that has a duplicate link and is learned from, at most so many; a search each.
     """
     links = read_duplicate_links(forum)
     questions, pairs = list(links.questions.values()), sorted(set(links.pairs))
@@ -118,13 +111,8 @@ def forum_training(forum: Forum, *, is_test_held_out: bool = False, hard_negativ
     left |= {"test"} if is_test_held_out else set()
     learned = {identifier for split, members in splits.items() if split not in left for identifier in members}
     kept = [pair for pair in pairs if pair[0] in learned]
-    data = TrainingData(
-        questions,
-        kept,
-        _best_answers(forum, questions),
-        _hard_negatives(forum, links, kept, hard_negatives),
-        {"dev": candidate_task(dev)} if dev else {},
-    )
+    dev_sets = {"dev": candidate_task(dev)} if dev else {}
+    data = TrainingData(questions, kept, _best_answers(forum, questions), dev_sets)
     test = set(splits["test"]) if is_test_held_out else set()
     held_out = sum(pair[0] in test for pair in pairs)
     return ForumTraining(data, dev, len(pairs), len(groups), held_out, why_no_dev, _kept(forum, splits, dev))
@@ -157,19 +145,6 @@ def _kept(forum: Forum, splits: Mapping[str, Collection[str]], dev: RerankTask |
 def _best_answers(forum: Forum, questions: Sequence[Question]) -> list[Answer]:
     """Return the best answer of each question that has one: accepted, then most voted."""
     return [answer for question in questions for answer in forum.answers(question.id)[:1]]
-
-
-def _hard_negatives(forum: Forum, links: DuplicateLinks, pairs: Pairs, most: int) -> dict[str, list[str]]:
-    if not most:
-        return {}
-    group = {identifier: frozenset(members) for members in components(links.pairs) for identifier in members}
-    negatives: dict[str, list[str]] = {}
-    for identifier in sorted({source for source, _ in pairs}):
-        question = links.questions[identifier]
-        others = Filters(exclude_ids=group[identifier])
-        ranked = forum.indexes.ranking(Query(question.title, question.body, question.markup, most, others, "words"))
-        negatives[identifier] = [other for other, _ in ranked if other in links.questions]
-    return negatives
 
 
 DEFAULT: Final = "default"
@@ -369,11 +344,7 @@ class TrainingSession:
 
     def _read(self) -> ForumTraining:
         recipe = self._recipe
-        training = forum_training(
-            self._forum,
-            is_test_held_out=self._options.is_test_held_out,
-            hard_negatives=recipe.hard_negatives(),
-        )
+        training = forum_training(self._forum, is_test_held_out=self._options.is_test_held_out)
         if isinstance(recipe, Recipe) or training.dev is not None:
             return training
         from askalike.training.adaptation import left_out
@@ -463,14 +434,13 @@ class TrainingSession:
         folder = self._layout.model if comparison.is_taken else new
         return replace(comparison, folder=folder, left_out=len(training.data.held_out))
 
-    def _own_bodies(self, data: TrainingData, model: AnyModel) -> DevScore:
+    def _own_bodies(self, data: TrainingData, model: QuestionEncoder) -> DevScore:
         """Return how well titles find their own bodies among those of the questions that were left out."""
         from askalike.training.adaptation import own_bodies
 
         ids = set(data.held_out)
         questions = [question for question in data.questions if question.id in ids]
-        embed = partial(model.embed, is_query=False) if isinstance(model, TextQuestions) else model.encode_text
-        report = own_bodies(questions, embed)
+        report = own_bodies(questions, lambda texts: model.encode([Question("", text) for text in texts]))
         return DevScore(report.means["mrr"], report.means["mrr"], report)
 
     def _take(self, training: ForumTraining, progress: Progress) -> None:
@@ -484,7 +454,7 @@ class TrainingSession:
         clear_work(self._folder)
 
 
-def _encoder_of(source: ModelSource | None) -> AnyModel | None:
+def _encoder_of(source: ModelSource | None) -> QuestionEncoder | None:
     """Return what encodes a forum's questions; None where nothing does."""
     if source is None:
         return None
@@ -493,17 +463,14 @@ def _encoder_of(source: ModelSource | None) -> AnyModel | None:
     return TextQuestions(loaded(source.encoder), source.encoder)
 
 
-def dev_score(dev: RerankTask, model: AnyModel | None, forum: Forum) -> DevScore:
+def dev_score(dev: RerankTask, model: QuestionEncoder | None, forum: Forum) -> DevScore:
     """Return how well the default search would order the dev candidates if a model answered in the forum.
 
     Args:
         model: None for the search by words alone.
     """
     vectors = None if model is None else VectorScorer(model)
-    scorer = forum.indexes.scores_by(
-        vectors.vectors if vectors else None,
-        model.encode_queries if isinstance(model, TextQuestions) else None,
-    )
+    scorer = forum.indexes.scores_by(vectors.vectors if vectors else None, model.encode_queries if model else None)
     search = judge(dev, rerank(dev.given, scorer, dev.queries, dev.documents))
     cosine = judge(dev, cosine_run(dev, vectors)).means["mrr"] if vectors else 0.0
     return DevScore(search.means["mrr"], cosine, search)

@@ -11,22 +11,18 @@ Source: Lei et al. 2016 (NAACL), section 4.1: title and body averaged.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import MissingExtraError, SettingError
+from askalike.errors import DamagedModelError, MissingExtraError, SettingError
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
-from askalike.models.encoders.weights import ModelWeights
-from askalike.models.folder import Contents, Manifest, naming, read_model, write_folder
-from askalike.models.vocabulary import QuestionReader, Vocabulary
+from askalike.models.folder import Contents, Manifest, naming, read_folder, write_folder
+from askalike.models.vocabulary import UNKNOWN, QuestionReader, Vocabulary
 from askalike.types import Question
 
 if TYPE_CHECKING:
@@ -94,6 +90,35 @@ def runtime_of(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]
     return EncoderRuntime(config, arrays)
 
 
+_EMBEDDING: Final = "embedding"
+_COUNTS: Final = "counts"
+
+
+def fault_of(arrays: Mapping[str, NDArray[np.generic]], settings: ModelSettings, vocabulary: Vocabulary) -> str:
+    """Return what the arrays of a model hold that does not fit its settings and vocabulary, "" where all fits."""
+    shapes = {_EMBEDDING: (len(vocabulary), settings.encoder.input_size), **settings.encoder.shapes()}
+    stored = arrays.get(_EMBEDDING)
+    if stored is not None and stored.ndim == 2 and len(stored) != len(vocabulary):
+        return f"{len(stored) - 1} vectors of words, but there are {len(vocabulary.words)} words in the vocabulary"
+    for name, shape in shapes.items():
+        array = arrays.get(name)
+        if array is None or array.dtype != np.float32 or array.shape != shape:
+            what = "nothing" if array is None else f"{array.dtype.name} {array.shape}"
+            return f"{what} for {name}, but expected float32 {shape}"
+        if not np.isfinite(array).all():
+            return f"numbers for {name} that are not finite"
+    if extra := sorted(arrays.keys() - {*shapes, _COUNTS}):
+        return f"more than the model needs: {', '.join(extra)[:200]}"
+    if settings.unknown != "vector" and arrays[_EMBEDDING][UNKNOWN].any():
+        return "a vector of unknown words, which are to be zero"
+    counts = arrays.get(_COUNTS)
+    if counts is not None and (counts.dtype != np.int64 or counts.shape != (len(vocabulary),)):
+        return f"counts of words {counts.dtype.name} {counts.shape}, but expected int64 ({len(vocabulary)},)"
+    if counts is not None and counts.min() < 0:
+        return f"counts of words down to {counts.min()}, but expected numbers ≥ 0"
+    return ""
+
+
 _BATCHES_AT_ONCE: Final = 16  # texts of so many batches are sorted by length together
 _Item = TypeVar("_Item")
 
@@ -104,17 +129,21 @@ class Model:
     A model does not change, and any number of threads may use it at once.
 
     Args:
-        numbers: what was learned and counted; they fit settings and vocabulary.
+        arrays: the encoder's parameters and ``embedding``, float32, and ``counts``, int64, where they are known; they
+            fit settings and vocabulary.
     """
 
     def __init__(
-        self, settings: ModelSettings, vocabulary: Vocabulary, numbers: ModelWeights, origin: Manifest
+        self,
+        settings: ModelSettings,
+        vocabulary: Vocabulary,
+        arrays: Mapping[str, NDArray[np.generic]],
+        origin: Manifest,
     ) -> None:
         self.settings: Final = settings
         self.vocabulary: Final = vocabulary
         self.origin: Final = origin
-        self._numbers = numbers
-        self._embedding = numbers.embedding
+        self._arrays = arrays
         self._reader = QuestionReader(settings.reads, settings.word_limit, settings.stems)
         self._written = replace(self._reader, stems="")
         self._is_dropping = settings.unknown == "dropped"
@@ -132,7 +161,7 @@ class Model:
         training_data: str = "",
         dev_scores: Mapping[str, float] | None = None,
     ) -> Model:
-        """Return the model of trained numbers, rounded to the settings' precision as it will be saved.
+        """Return the model of trained numbers, which are kept in float32.
 
         Args:
             embedding: word vectors (V, D_in); row 0 stands for unknown words, row i for the word of id i.
@@ -144,8 +173,14 @@ class Model:
         Raises:
             SettingError: counts, shapes or numbers that do not fit.
         """
-        numbers = ModelWeights.rounded(settings, vocabulary, embedding, parameters, counts)
-        return cls(settings, vocabulary, numbers, Manifest.of_origin(training_data, dev_scores))
+        arrays: dict[str, NDArray[np.generic]] = {
+            name: np.array(values, np.float32) for name, values in {**parameters, _EMBEDDING: embedding}.items()
+        }
+        if counts is not None:
+            arrays[_COUNTS] = counts.copy()
+        if fault := fault_of(arrays, settings, vocabulary):
+            raise SettingError(f"weights hold {fault}", "use numbers, words and settings that were made together")
+        return cls(settings, vocabulary, arrays, Manifest.of_origin(training_data, dev_scores))
 
     @classmethod
     def load(cls, path: Path | str) -> Model:
@@ -156,10 +191,13 @@ class Model:
             ModelVersionError: it was written by an incompatible version.
             DamagedModelError: a file is damaged, missing, or does not fit the others.
         """
-        stored = read_model(Path(path), ModelSettings.from_json)
+        manifest, contents = read_folder(Path(path))
         with naming(Path(path)):
-            numbers = ModelWeights.taken_from(stored.arrays, stored.settings, stored.vocabulary)
-        return cls(stored.settings, stored.vocabulary, numbers, stored.manifest)
+            settings = ModelSettings.from_json(contents.config)
+            vocabulary = Vocabulary.from_bytes(contents.vocabulary)
+            if fault := fault_of(contents.arrays, settings, vocabulary):
+                raise DamagedModelError(f"weights hold {fault}", "take the files of one model from where they came")
+        return cls(settings, vocabulary, contents.arrays, manifest)
 
     def save(self, path: Path | str) -> None:
         """Write the model's folder: whole or not at all. A model that is there is replaced by the complete new one.
@@ -170,7 +208,7 @@ class Model:
             ModelExistsError: there is something else than a model at ``path``.
             ModelError: it cannot be written.
         """
-        contents = Contents(self.settings.to_json(), self.vocabulary.to_bytes(), self._numbers.arrays())
+        contents = Contents(self.settings.to_json(), self.vocabulary.to_bytes(), self._arrays)
         write_folder(Path(path), contents, self.origin)
 
     @property
@@ -184,15 +222,15 @@ class Model:
 
         At 0 are all unknown words together; not to be changed.  # (V,)
         """
-        return self._numbers.counts
+        return cast("NDArray[np.int64] | None", self._arrays.get(_COUNTS))
 
     def parameters(self) -> dict[str, NDArray[np.float32]]:
-        """Return the encoder's parameters in float32, to go on training from; not to be changed."""
-        return {name: packed.unpacked() for name, packed in self._numbers.parameters.items()}
+        """Return the encoder's parameters, to go on training from; not to be changed."""
+        return {name: cast("NDArray[np.float32]", self._arrays[name]) for name in self.settings.encoder.shapes()}
 
     def embedding(self) -> NDArray[np.float32]:
-        """Return the word vectors in float32, to go on training from; not to be changed.  # (V, D_in)"""
-        return self._embedding.unpacked()
+        """Return the word vectors, to go on training from; not to be changed.  # (V, D_in)"""
+        return cast("NDArray[np.float32]", self._arrays[_EMBEDDING])
 
     def encode(self, questions: Sequence[Question], batch_size: int = 256) -> NDArray[np.float32]:
         """Return one vector of length 1 for each question; a question without words has the zero vector.
@@ -205,26 +243,13 @@ class Model:
         """
         return self._encoded(questions, self._read, batch_size)
 
+    def encode_queries(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+        """Return the vectors of what is searched for, which is read as questions are.  # (N, D)"""
+        return self.encode(questions)
+
     def encode_text(self, texts: Sequence[str], batch_size: int = 256) -> NDArray[np.float32]:
         """Return one vector of length 1 for each plain text, read as a title is.  # (N, D) float32"""
         return self._encoded(texts, lambda text: [self._ids(text)], batch_size)
-
-    @cached_property
-    def name(self) -> str:
-        """Return what the model is called as an encoder of texts: its kind, and a digest of all that was learned."""
-        digest = hashlib.blake2b(self.vocabulary.to_bytes(), digest_size=6)
-        for label, array in sorted(self._numbers.arrays().items()):
-            digest.update(label.encode() + array.tobytes())
-        digest.update(json.dumps(self.settings.to_json(), sort_keys=True).encode())
-        return f"askalike:{self.settings.encoder.kind}@{digest.hexdigest()}"
-
-    def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of queries, as an encoder of texts does.  # (N, D) float32"""
-        return self.encode_text(texts)
-
-    def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of documents, as an encoder of texts does.  # (N, D) float32"""
-        return self.encode_text(texts)
 
     def states(self, questions: Sequence[Question], batch_size: int = 256) -> list[WordStates]:
         """Return the words that are read of each question with the encoder's states: of its title, then of its body.
@@ -299,7 +324,7 @@ class Model:
 
     def _words(self, texts: Sequence[Sequence[int]]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return the vectors of the words, text after text (N, D_in), and how many words each text has (B,)."""
-        return self._embedding.rows(np.concatenate(texts)), np.array([len(text) for text in texts], dtype=np.int64)
+        return self.embedding()[np.concatenate(texts)], np.array([len(text) for text in texts], dtype=np.int64)
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""What a model is besides its words and numbers: its encoder, how it reads texts, how it keeps its numbers.
+"""What a model is besides its words and numbers: its encoder, and how it reads texts.
 
 Settings that cannot be used raise SettingError when they are made.
 
@@ -28,13 +28,11 @@ from askalike.text.settings import LANGUAGES
 Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
 Gate = Literal["vector", "scalar", "fixed", "constant", "none"]
 Pooling = Literal["last", "normalised-last", "mean", "normalised-mean", "max"]
-Precision = Literal["float32", "float16", "int8"]
 Unknown = Literal["vector", "zero", "dropped"]
 
 ENCODER_KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 GATES: Final[tuple[Gate, ...]] = get_args(Gate)
 POOLINGS: Final[tuple[Pooling, ...]] = get_args(Pooling)
-PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 MAX_CNN_WIDTH: Final = 4
 MAX_LAYERS: Final = 16
 STACKED: Final[tuple[Kind, ...]] = ("gru", "attention")
@@ -184,8 +182,6 @@ class ModelSettings:
         word_limit: words of a title or body that are read, or of both where they are joined, the first ones, ≥ 1.
         unknown: what stands for a word outside the vocabulary: one learned ``vector``, the ``zero`` vector, or nothing:
             it is ``dropped``, as if the text did not have it.
-        embedding_precision: how word vectors are kept.
-        encoder_precision: how the encoder's parameters are kept.
         stems: the Snowball language to whose stems words are brought, or "" for words as they are written.
     """
 
@@ -193,8 +189,6 @@ class ModelSettings:
     reads: Reads = "title and body"
     word_limit: Annotated[int, Meta(ge=1, le=100_000)] = 100
     unknown: Unknown = "vector"
-    embedding_precision: Precision = "float32"
-    encoder_precision: Precision = "float32"
     stems: str = ""
 
     def __post_init__(self) -> None:

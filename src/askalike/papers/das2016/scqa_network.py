@@ -53,7 +53,7 @@ from torch.nn import functional
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.evaluation import CandidateTask
-from askalike.models.folder import Contents, Manifest, read_model, write_folder
+from askalike.models.folder import Contents, Manifest, naming, read_folder, write_folder
 from askalike.models.vocabulary import Vocabulary
 from askalike.papers.das2016.scqa import (
     HELD_OUT_LOSS,
@@ -188,20 +188,19 @@ class SiameseModel:
         Raises:
             ModelError: there is none, it is damaged, or another model's.
         """
-        stored = read_model(path, lambda content: read_stored(ScqaSettings, content, "settings of a siamese model"))
-        size = len(stored.vocabulary.words)
-        try:
-            network = SiameseNetwork(stored.settings, size)
-        except SettingError as error:
-            raise DamagedModelError(f"{path}: {error.message}", error.hint) from error
-        shapes = {name: array.shape for name, array in stored.arrays.items()}
-        if shapes != stored.settings.shapes(size):
+        manifest, contents = read_folder(path)
+        with naming(path):
+            settings = read_stored(ScqaSettings, contents.config, "settings of a siamese model")
+            vocabulary = Vocabulary.from_bytes(contents.vocabulary)
+            network = SiameseNetwork(settings, len(vocabulary.words))
+        shapes = {name: array.shape for name, array in contents.arrays.items()}
+        if shapes != settings.shapes(len(vocabulary.words)):
             raise DamagedModelError(f"{path}: weights.safetensors does not fit config.json", "train it again")
-        for name, array in stored.arrays.items():
+        for name, array in contents.arrays.items():
             side, _, own = name.rpartition(".")
             parameters = cast("nn.ParameterDict", network.sides[side or _SHARED])
             parameters[own] = nn.Parameter(torch.from_numpy(np.array(array, np.float32)))
-        return cls(network, stored.vocabulary, stored.manifest.training_data)
+        return cls(network, vocabulary, manifest.training_data)
 
     def save(self, path: Path) -> None:
         """Write the model's folder, whole or not at all; the same model gives the same bytes."""

@@ -144,29 +144,12 @@ NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, Tensor]], nn.Mo
 
 
 class EncoderNetwork(nn.Module):
-    """An encoder that can be trained.
-
-    Batches are time-major: inputs (T, B, D_in), lengths (B,). What stands after a text's end is not read; a text of
-    length 0 has the zero vector. Where words are looked up in a table, ``pooled`` spares the padding: look up
-    the packed word ids only.
-    """
+    """An encoder that can be trained; a text of length 0 has the zero vector."""
 
     def __init__(self, config: EncoderConfig, values: Mapping[str, Tensor]) -> None:
         super().__init__()
         self.config: Final = config
         self.network = NETWORKS[config.kind](config, values)
-
-    def forward(self, inputs: Tensor, lengths: Tensor) -> Tensor:
-        """Return one vector for each text.
-
-        Args:
-            lengths: words of each text (B,), 0 ≤ length ≤ T.
-
-        Returns:
-            (B, D), rows in the order of the batch.
-        """
-        packing = Packing.of(lengths.to(inputs.device))
-        return self.pooled(self._packed(inputs, packing), packing)
 
     def pooled(self, words: Tensor, packing: Packing) -> Tensor:
         """Return one vector for each text (B, D), given its packed word vectors (N, D_in)."""
@@ -194,25 +177,12 @@ class EncoderNetwork(nn.Module):
         states, carry = self.network.go_on(words, packing, begin)
         return states, packing.restore(carry)
 
-    def states(self, inputs: Tensor, lengths: Tensor) -> Tensor:
-        """Return every state, zero after a text's end: arguments and errors as of ``forward``.  # (T, B, D)"""
-        packing = Packing.of(lengths.to(inputs.device))
-        return packing.unpack(self.packed_states(self._packed(inputs, packing), packing), len(inputs))
-
     def packed_states(self, words: Tensor, packing: Packing) -> Tensor:
         """Return the state of every packed word (N, D)."""
         if len(words) == 0:
             return words.new_zeros(0, self.config.hidden_size)
         states: Tensor = self.network(words, packing)
         return states
-
-    def _packed(self, inputs: Tensor, packing: Packing) -> Tensor:
-        if inputs.ndim != 3 or inputs.shape[2] != self.config.input_size:
-            raise SettingError(
-                f"inputs of shape {tuple(inputs.shape)}, but expected (words, texts, {self.config.input_size})",
-                "give word vectors as (T, B, D_in)",
-            )
-        return packing.pack(inputs)
 
 
 def build(config: EncoderConfig, seed: int = 0, gate_bias: float = 0.0, spread: float = 0.0) -> EncoderNetwork:

@@ -7,11 +7,16 @@ below the other: the layout of ``torch.nn.utils.rnn.PackedSequence``, without th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from askalike.errors import SettingError
+
+PADDED_TO: Final = 8
+"""Texts are padded to a multiple of so many words: products in bfloat16 prepare themselves for every new shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +77,6 @@ class Packing:
         """Return the words of the longest text."""
         return len(self.counts)
 
-    @property
-    def is_moving(self) -> bool:
-        """Whether words must move to be packed: not so where every text has the same length ≥ 1."""
-        return not self.counts or self.counts[-1] != self.batch
-
-    def rows(self) -> Tensor:
-        """Return the row t · B + b of every packed word in a padded batch (T · B, …).  # (N,) int64"""
-        return self.step * self.batch + self.order[self.place]
-
     def by_text(self) -> Tensor:
         """Return the packed rows of the words of each text of ``order``, one text after the other.  # (N,) int64"""
         return self.place.argsort(stable=True)
@@ -104,27 +100,28 @@ class Packing:
         before[self.first_by_text()] = torch.arange(len(self.order), device=rows.device)
         return torch.empty_like(rows).index_copy_(0, rows, before)
 
-    def pack(self, padded: Tensor) -> Tensor:
-        """Return the words of ``padded`` (T, B, …) as (N, …); gradients flow back.
+    def padded(self, packed: Tensor) -> Tensor:
+        """Return packed (N, D) with zeros after each text's end.  # (B, T, D)"""
+        padded = packed.new_zeros(self.batch * self._padded_steps, packed.shape[1])
+        return padded.index_copy(0, self._padded_rows(), packed).view(self.batch, self._padded_steps, -1)
 
-        Raises:
-            SettingError: another number of texts, or fewer steps than the longest text has words.
-        """
-        if padded.ndim < 2 or padded.shape[1] != self.batch or len(padded) < self.steps:
-            raise SettingError(
-                f"inputs of shape {tuple(padded.shape)}, but expected ({self.steps} or more, {self.batch}, …)",
-                "give words as (T, B, …), and lengths of at most T",
-            )
-        if self.is_moving:
-            return padded.flatten(0, 1).index_select(0, self.rows())
-        return padded[: self.steps].flatten(0, 1)
+    def packed(self, padded: Tensor) -> Tensor:
+        """Return what ``padded`` was given.  # (N, D)"""
+        return padded.flatten(0, 1).index_select(0, self._padded_rows())
 
-    def unpack(self, packed: Tensor, steps: int) -> Tensor:
-        """Return ``packed`` (N, …) as (steps, B, …), zero where a text has ended."""
-        if not self.is_moving and steps == self.steps:
-            return packed.reshape(steps, self.batch, *packed.shape[1:])
-        padded = packed.new_zeros(steps * self.batch, *packed.shape[1:])
-        return padded.index_copy(0, self.rows(), packed).view(steps, self.batch, *packed.shape[1:])
+    def bars(self, padded: Tensor) -> Tensor:
+        """Return -∞ for what pads each text, 0 for its words.  # (B, 1, T)"""
+        lengths = self.restore(self.lengths)
+        is_over = torch.arange(self._padded_steps, device=lengths.device) >= lengths.clamp_min(1)[:, None]
+        return padded.new_zeros(is_over.shape).masked_fill(is_over, -inf)[:, None]
+
+    @property
+    def _padded_steps(self) -> int:
+        return -(-self.steps // PADDED_TO) * PADDED_TO
+
+    def _padded_rows(self) -> Tensor:
+        """Return the row b · T + t of every packed word in a padded batch (B · T, …).  # (N,) int64"""
+        return self.order[self.place] * self._padded_steps + self.step
 
     def restore(self, kept: Tensor) -> Tensor:
         """Return ``kept`` (R, …), in the order of ``order``, as (B, …) in the batch's; zero for empty texts."""
