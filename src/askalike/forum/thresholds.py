@@ -190,7 +190,7 @@ class Thresholds:
         kind = "likely pairs" if promise.kind == "precision" else "duplicates"
         about = (
             f"an estimate, not a promise: it rests on the scorer's calibration on other forums: {why} (it takes at"
-            f" least {least:,} {kind} of the sample, which people judge with askalike judge or on the page's Review)"
+            f" least {least:,} {kind} of the sample, which people judge on the page's Review)"
         )
         if minimum is None:
             about = f"no probability promises that in this forum; {why}"
