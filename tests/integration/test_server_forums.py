@@ -239,11 +239,11 @@ def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
 
     async def steps() -> None:
         try:
-            await forums.opened("travel")
+            await forums.forum_named("travel").opened()
             forums.served["travel"].busy += 1
-            asked = await forums.opened("cooking")  # more than may be open, since none could be closed
+            asked = await forums.forum_named("cooking").opened()  # more than may be open, since none could be closed
             forums.served["travel"].busy -= 1
-            opening = asyncio.create_task(forums.opened("third"))
+            opening = asyncio.create_task(forums.forum_named("third").opened())
             assert await asyncio.to_thread(begins.wait, 60)
             forums.served["cooking"].busy += 1
             may_end.set()
@@ -334,7 +334,7 @@ def test_what_a_forum_would_refuse_does_not_open_it(serve: Serve, folder: Path) 
             assert client.post("/travel/v1/similar", headers=reads, json=asked).status_code == 200
             before = client.request(method, f"/travel{path}", headers=headers, json=asked)
             assert (answer.status_code, answer.content) == (before.status_code, before.content)
-            portal.call(app.close, "travel")
+            portal.call(app.served["travel"].close)
     local = serve()
     answer = local.get("/travel/v1/status", headers={"Host": "elsewhere.example"})
     assert (answer.status_code, opened(local)) == (421, [])

@@ -46,9 +46,6 @@ def serve(
     ] = False,
     rate: Annotated[float, typer.Option("--rate", help="Requests per second of one client; 0: no limit.", min=0)] = 50,
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds until a request times out.", min=0.1)] = 10,
-    wait: Annotated[
-        float, typer.Option("--wait", help="Seconds to wait at the start for a database that is away.", min=0)
-    ] = 300,
     ask_url: Annotated[
         str,
         typer.Option(
@@ -80,7 +77,6 @@ def serve(
         trusted_proxies=tuple(trusted_proxy or ()),
         is_insecure=insecure,
         is_read_open=open_read,
-        wait_s=wait,
         has_json_log=messages.is_json,
         ask_url=ask_url,
         limits=Limits(threads=threads, rate=rate, timeout_s=timeout, open_forums=open_forums),

@@ -7,11 +7,12 @@ answered, errors made JSON, and its answer is counted and logged.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +26,7 @@ from askalike.server.metrics import Metrics
 from askalike.server.problem import Refused, refusal_of
 from askalike.server.requests import Reply, Request
 from askalike.server.routes import Endpoint, Routes, forum_routes
-from askalike.server.service import ServedForum, Service
+from askalike.server.service import ServedForum
 from askalike.server.settings import ServeSettings, is_loopback
 
 LOG: Final = logging.getLogger("askalike.server")
@@ -107,15 +108,9 @@ def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
     return files
 
 
-def build(settings: ServeSettings, give_up: Callable[[], None] = lambda: None) -> Application:
-    """Return the application of one worker for one forum, which is opened when it starts.
-
-    While the forum's database is away then, it is waited for, and requests are refused.
-
-    Args:
-        give_up: called where that does not help; ``forum.failure`` says why.
-    """
-    forum = ServedForum(Access(settings), Metrics(), give_up=give_up)
+def build(settings: ServeSettings) -> Application:
+    """Return the application of one worker for one forum."""
+    forum = ServedForum(Access(settings), Metrics())
     return Application(forum, forum_routes(forum), static_files())
 
 
@@ -222,25 +217,23 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def start(self) -> None:
-        """Open the forum; where its database is away, go on trying.
+        """Open the forum; where its database is away, requests are refused until it can be opened.
 
         Raises:
             AskalikeError: it cannot be opened.
         """
-        forum, settings = self.forum, self.forum.access.settings
-        try:
-            forum.service = Service.open(settings, forum.metrics)
-        except DatabaseError as error:
-            if not settings.wait_s:
-                raise
-            forum.opening = asyncio.create_task(forum.wait(error, DatabaseError))
+        with contextlib.suppress(DatabaseError):
+            await self.forum.open()
+
+    def stop_soon(self) -> None:
+        """Report that the service is not ready, and start no more background work."""
+        self.forum.stop_soon()
 
     async def stop(self) -> None:
-        """Close the forum, or end trying."""
+        """Close the forum."""
         if self.forum.opening is not None:
             self.forum.opening.cancel()
-        if self.forum.service is not None:
-            self.forum.service.close()
+        await self.forum.close()
 
 
 def log_request(metrics: Metrics, request: Request, identifier: str, status: int, seconds: float) -> None:

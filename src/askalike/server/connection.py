@@ -67,15 +67,11 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     """A connection with limits; the application is asked as uvicorn does.
 
     Args:
-        accepted: its socket, which does not block.
         more: as uvicorn gives them.
     """
 
-    def __init__(
-        self, *, accepted: socket.socket, limits: Limits, admission: Admission, notices: Notices, **more: Any
-    ) -> None:
+    def __init__(self, *, limits: Limits, admission: Admission, notices: Notices, **more: Any) -> None:
         super().__init__(**more)
-        self._accepted = accepted
         self.conn = self._requests = _Requests(h11.SERVER, limits.head_bytes)
         self.logger = _ERRORS
         self._limits = limits
@@ -159,10 +155,13 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """Return whether part of a request has come that was not read yet."""
         if self._phase not in (Phase.NEW, Phase.HEAD, Phase.BODY, Phase.IDLE):
             return False
+        peeking = socket.socket(fileno=self.transport.get_extra_info("socket").fileno())
         try:
-            return bool(self._accepted.recv(1, socket.MSG_PEEK))
+            return bool(peeking.recv(1, socket.MSG_PEEK))  # it does not block, as the transport has set it
         except OSError:  # there is nothing, or the client is gone
             return False
+        finally:
+            peeking.detach()
 
     def close_for_another(self) -> None:
         """Close at once."""

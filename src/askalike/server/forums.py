@@ -10,13 +10,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import html
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -100,9 +100,9 @@ class Forums(Application):
         if scope["type"] != "http" or not slash or not self._holds(name):
             await super().__call__(scope, receive, send)
             if name in self.served and not self._holds(name):
-                await self.close(name)
+                await self.served[name].close()
             return
-        forum = self._served(name)
+        forum = self.forum_named(name)
         forum.busy += 1
         try:
             await self._apps[name]({**scope, "raw_path": b"/" + rest}, receive, send)
@@ -130,60 +130,35 @@ class Forums(Application):
         """Return the services of the open forums, by name."""
         return {name: forum.service for name, forum in self.served.items() if forum.service is not None}
 
-    def _served(self, name: str) -> ServedForum:
+    def forum_named(self, name: str) -> ServedForum:
         """Return a forum, open or not."""
         if name not in self.served:
             settings = replace(self.settings, forum=str(self.settings.folder / name))
             access = Access(settings, Keys(settings.folder, self.access.keys), self.access.rates)
-            forum = self.served[name] = ServedForum(access, Metrics(self._counters, name), partial(self.opened, name))
+            metrics = Metrics(self._counters, name)
+            forum = self.served[name] = ServedForum(access, metrics, self._room, self._is_busy, self._background)
             self._apps[name] = Application(forum, forum_routes(forum), self._forum_files)
         return self.served[name]
 
-    async def opened(self, name: str) -> Service:
-        """Return the service of a forum that is open, whoever opened it.
+    @contextlib.asynccontextmanager
+    async def _room(self) -> AsyncIterator[None]:
+        """Hold a turn to open a forum, once there is room for it.
 
         Raises:
-            AskalikeError: it cannot be opened.
-            Refused: 503, it is not open in time, or the service stops.
+            Refused: 503, the service stops.
         """
-        forum, timeout_s = self._served(name), self.settings.limits.timeout_s
-        try:
-            async with asyncio.timeout(timeout_s):
-                if forum.service is not None and forum.service.is_lost:
-                    await self.close(name)
-                while forum.service is None:
-                    if forum.opening is None:
-                        forum.opening = asyncio.create_task(self._open(forum))
-                    await asyncio.shield(forum.opening)
-        except TimeoutError as error:
-            raise Refused(503, f"the forum was not open within {timeout_s:g} s", "try again soon", SOON) from error
-        return forum.service
-
-    async def _open(self, forum: ServedForum) -> None:
-        try:
-            async with self._turns:
-                if self._is_stopping:
-                    raise Refused(503, "the service stops", "try again soon", SOON)
-                while len(services := self.services) >= self._most:
-                    idle = [name for name in services if not self.served[name].busy]
-                    if not idle:
-                        break
-                    await self.close(min(idle, key=lambda name: self.served[name].used_s))
-                arguments = (forum.access.settings, forum.metrics, self._is_busy, self._background)
-                forum.service = await asyncio.to_thread(Service.open, *arguments)
-                forum.used_s = time.monotonic()
-        finally:
-            forum.opening = None
+        async with self._turns:
+            if self._is_stopping:
+                raise Refused(503, "the service stops", "try again soon", SOON)
+            while len(services := self.services) >= self._most:
+                idle = [self.served[name] for name in services if not self.served[name].busy]
+                if not idle:
+                    break
+                await min(idle, key=lambda forum: forum.used_s).close()
+            yield
 
     def _is_busy(self) -> bool:
         return any(self.served[name].busy for name in self.services)
-
-    async def close(self, name: str) -> None:
-        """Close a forum without requests; it counts as closed at once."""
-        forum = self.served[name]
-        service, forum.service = forum.service, None
-        if service is not None:
-            await asyncio.to_thread(service.close)
 
     async def start(self) -> None:
         """Open none yet: each is opened when it is asked for."""
@@ -193,7 +168,7 @@ class Forums(Application):
         self.stop_soon()
         opening = [forum.opening for forum in self.served.values() if forum.opening is not None]
         await asyncio.gather(*opening, return_exceptions=True)
-        await asyncio.gather(*map(self.close, self.services))
+        await asyncio.gather(*(forum.close() for forum in self.served.values()))
 
     # -- what is answered for all of them ----------------------------------------------------------------------
 
@@ -209,7 +184,7 @@ class Forums(Application):
             if name in self._reserved:
                 continue
             try:
-                if "read" in self._served(name).access.visitor(request.headers).rights:
+                if "read" in self.forum_named(name).access.visitor(request.headers).rights:
                     readable.append(name)
             except Refused as error:
                 refused = error

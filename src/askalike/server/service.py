@@ -12,12 +12,13 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from askalike.errors import AskalikeError, BusyForumError, ForumError, ForumNotFoundError, ModelNotFoundError
+from askalike.errors import AskalikeError, BusyForumError, ForumNotFoundError, ModelNotFoundError
 from askalike.forum import Forum
 from askalike.server.engine import Engine
 from askalike.server.guards import Access
@@ -33,9 +34,8 @@ CLOSE_S: Final = 5.0
 """Time for calls that still run when the last connection is closed."""
 PROBE_EVERY_S: Final = 1.0
 PROBE_TIMEOUT_S: Final = 5.0
-FIRST_REST_S: Final = 0.5
-MAX_REST_S: Final = 5.0
-"""Longest pause between two tries to open a forum whose database is away."""
+REST_S: Final = 1.0
+"""Shortest pause between two tries to open a forum."""
 PAUSE_S: Final = 0.5
 SLICE_S: Final = 0.2
 """Time spent comparing between two pauses."""
@@ -240,7 +240,8 @@ class Service:
         try:
             await self.readers.run(self.engine.probe, PROBE_TIMEOUT_S)
         except (AskalikeError, Refused) as error:
-            return unavailable(error)
+            problem = refusal_of(error)
+            return Refused(503, problem.error, problem.hint, SOON)
         return None
 
     def stop_soon(self) -> None:
@@ -272,12 +273,6 @@ class Service:
         self.engine.forum.close()
 
 
-def unavailable(error: BaseException) -> Refused:
-    """Return the refusal while a forum is unavailable."""
-    problem = refusal_of(error)
-    return Refused(503, problem.error, problem.hint, SOON)
-
-
 def not_ready() -> Refused:
     """Return the refusal before the service is ready, and while it stops."""
     return Refused(503, "the service is not ready", "try again soon", SOON)
@@ -287,16 +282,18 @@ class ServedForum:
     """A forum of the service, open or not: its access rules, its counts, and its service while it is open.
 
     Args:
-        open_service: opens it for a request, where it is one of several; one alone is opened when the service starts.
-        give_up: called where it is not waited for any longer; ``failure`` says why.
+        room: held while it is opened: waits for its turn, and closes another forum for it.
+        is_busy: returns whether other forums of the service are searched.
+        turn: held by the forum that works in the background.
     """
 
     def __init__(
         self,
         access: Access,
         metrics: Metrics,
-        open_service: Callable[[], Awaitable[Service]] | None = None,
-        give_up: Callable[[], None] = lambda: None,
+        room: Callable[[], AbstractAsyncContextManager[None]] = contextlib.nullcontext,
+        is_busy: Callable[[], bool] = lambda: False,
+        turn: threading.Lock | None = None,
     ) -> None:
         self.access, self.metrics = access, metrics
         self.service: Service | None = None
@@ -304,56 +301,61 @@ class ServedForum:
         self.busy = 0
         """Requests under way, those that wait for it to open included."""
         self.used_s = time.monotonic()
-        self.failure: AskalikeError | None = None
-        """The error after which it is not tried again."""
-        self._open_service = open_service
-        self._give_up = give_up
-        self._refusal = not_ready()
+        self._room, self._is_busy, self._turn = room, is_busy, turn
+        self._error: AskalikeError | None = None
+        self._again_s = 0.0
 
     async def opened(self) -> Service:
-        """Return its service; a forum whose folder was replaced is opened again.
+        """Return its service, whoever opened it; a forum whose folder was replaced is opened again.
 
         Raises:
             AskalikeError: it cannot be opened.
-            Refused: 503, it is not open.
+            Refused: 503, it is not open in time, or the service stops.
         """
-        if self.service is not None and not self.service.is_lost:
-            return self.service
-        if self._open_service is not None:
-            return await self._open_service()
-        if self.service is not None:
-            lost, self.service = self.service, None
-            error = ForumNotFoundError(f"{lost.settings.folder} was moved, deleted or replaced", "put it back")
-            self._refusal = unavailable(error)
-            self.opening = asyncio.create_task(self.wait(error, ForumError, lost))
-        raise self._refusal
+        if self.service is None or self.service.is_lost:
+            timeout_s = self.access.settings.limits.timeout_s
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self.close()
+                    while self.service is None:
+                        await self.open()
+            except TimeoutError as error:
+                raise Refused(503, f"the forum was not open within {timeout_s:g} s", "try again soon", SOON) from error
+        return self.service
+
+    async def open(self) -> None:
+        """Open it, together with whoever else waits for that; after an error it is not tried again for a moment.
+
+        Raises:
+            AskalikeError: it cannot be opened.
+        """
+        if self._error is not None and time.monotonic() < self._again_s:
+            raise self._error
+        if self.opening is None:
+            self.opening = asyncio.create_task(self._open())
+        await asyncio.shield(self.opening)
+
+    async def _open(self) -> None:
+        try:
+            async with self._room():
+                arguments = (self.access.settings, self.metrics, self._is_busy, self._turn)
+                self.service = await asyncio.to_thread(Service.open, *arguments)
+                self.used_s, self._error = time.monotonic(), None
+        except AskalikeError as error:
+            if self._error is None:
+                LOG.error("not open: %s", error)
+            self._error, self._again_s = error, time.monotonic() + REST_S
+            raise
+        finally:
+            self.opening = None
+
+    async def close(self) -> None:
+        """Close it; it counts as closed at once."""
+        service, self.service = self.service, None
+        if service is not None:
+            await asyncio.to_thread(service.close)
 
     def stop_soon(self) -> None:
         """Report that the forum is not ready, and start no more background work."""
         if self.service is not None:
             self.service.stop_soon()
-
-    async def wait(self, error: AskalikeError, retried: type[ForumError], lost: Service | None = None) -> None:
-        """Try to open the forum, with growing pauses.
-
-        Args:
-            error: why it is not open.
-            retried: errors after which it is tried again.
-            lost: what answered for the forum that was here before; it is closed.
-        """
-        settings, rest_s = self.access.settings, FIRST_REST_S
-        end_s = time.monotonic() + settings.wait_s
-        LOG.error("not ready: %s; tried again for %g s", error, settings.wait_s)
-        if lost is not None:
-            await asyncio.to_thread(lost.close)
-        while self.service is None and self.failure is None:
-            self._refusal = unavailable(error)
-            await asyncio.sleep(rest_s)
-            try:
-                self.service = await asyncio.to_thread(Service.open, settings, self.metrics)
-            except AskalikeError as another:
-                error = another
-                if not isinstance(error, retried) or time.monotonic() > end_s:
-                    self.failure = error
-                    self._give_up()
-            rest_s = min(2 * rest_s, MAX_REST_S)

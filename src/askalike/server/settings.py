@@ -70,7 +70,6 @@ class ServeSettings:
         allow_hosts: names under which it is reached, beside those of the loopback; keys are asked for then.
         is_insecure: no key is asked for, wherever it listens.
         is_read_open: reading needs no key, and writing does.
-        wait_s: at the start, a database that is away is waited for so long.
         has_json_log: the log is a JSON object a line, for programs.
         trusted_proxies: addresses and networks of proxies, as "10.0.0.0/8": what they say in X-Forwarded-For counts.
         ask_url: where somebody whose question is new asks it; ``{title}`` stands for its title.
@@ -87,7 +86,6 @@ class ServeSettings:
     allow_hosts: tuple[str, ...] = ()
     is_insecure: bool = False
     is_read_open: bool = False
-    wait_s: float = 300.0
     has_json_log: bool = False
     trusted_proxies: tuple[str, ...] = ()
     ask_url: str = ""

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, MutableSequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -23,10 +23,10 @@ from typing import Any, Final
 
 from uvicorn.config import STARTUP_FAILURE
 
-from askalike.errors import AskalikeError, DatabaseError, SettingError
+from askalike.errors import DatabaseError, SettingError
 from askalike.forum import Forum
 from askalike.processes import end_with_parent, keep_one_native_thread
-from askalike.server.admission import Share, raise_limit
+from askalike.server.admission import raise_limit
 from askalike.server.app import build
 from askalike.server.forums import Forums
 from askalike.server.guards import Keys
@@ -55,11 +55,11 @@ def run(settings: ServeSettings, on_start: Callable[[int], None] = lambda port: 
 
     Raises:
         SettingError: it would be open to others without a key, or nobody can listen at the address.
-        ForumError: the forum cannot be opened; a database that is away is waited for.
+        ForumError: the forum cannot be opened, and not because its database is away.
     """
     check_open(settings)
     if not forum_names(settings.folder):
-        with contextlib.suppress(DatabaseError) if settings.wait_s else contextlib.nullcontext():
+        with contextlib.suppress(DatabaseError):  # the service answers 503 until it is there
             Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
     listening = listen(settings.host, settings.port)
     on_start(listening[0].getsockname()[1])
@@ -146,25 +146,10 @@ def set_up_logs(*, is_json: bool, level: str = "INFO") -> None:
         logger.setLevel(level)
 
 
-def answer(settings: ServeSettings, listening: list[socket.socket], share: Share | None = None) -> None:
-    """Answer in this process until it is told to stop.
-
-    Args:
-        share: of the connections, where other workers listen too.
-
-    Raises:
-        DatabaseError: the forum's database was away for too long when it started.
-    """
-    limits, proxies = settings.limits, settings.proxies
-    if forum_names(settings.folder):
-        several = Forums(settings)
-        Server(several, limits, proxies, several.stop_soon, share).run(sockets=listening)
-    else:
-        app = build(settings, lambda: setattr(server, "should_exit", True))
-        server = Server(app, limits, proxies, app.forum.stop_soon, share)
-        server.run(sockets=listening)
-        if app.forum.failure is not None:
-            raise app.forum.failure
+def answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
+    """Answer in this process until it is told to stop."""
+    app = Forums(settings) if forum_names(settings.folder) else build(settings)
+    Server(app, settings.limits, settings.proxies, app.stop_soon).run(sockets=listening)
 
 
 def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
@@ -178,8 +163,7 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
     counts = tempfile.mkdtemp(prefix="askalike-counts-")
     os.environ[SHARED] = counts
     try:
-        connections = multiprocessing.get_context("spawn").RawArray("i", [Share.ABSENT] * settings.workers)
-        workers = [_Worker(settings, listening, connections, number) for number in range(settings.workers)]
+        workers = [_Worker(settings, listening) for _ in range(settings.workers)]
         is_failed = False
         while not stop.is_set() and not is_failed:
             wait([worker.process.sentinel for worker in workers], LOOK_S)
@@ -199,10 +183,8 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
 class _Worker:
     """One of the processes, and those that are started in its place."""
 
-    def __init__(
-        self, settings: ServeSettings, listening: list[socket.socket], connections: MutableSequence[int], number: int
-    ) -> None:
-        self._arguments = (settings, listening, connections, number)
+    def __init__(self, settings: ServeSettings, listening: list[socket.socket]) -> None:
+        self._arguments = (settings, listening)
         self.process = self._started()
 
     def is_kept(self) -> bool:
@@ -211,8 +193,6 @@ class _Worker:
             return True
         if self.process.exitcode == STARTUP_FAILURE:
             return False
-        connections, number = self._arguments[2:]
-        connections[number] = Share.ABSENT  # it was killed, and others waited for it to take its part
         LOG.warning("worker %s ended with %s; another takes its place", self.process.pid, self.process.exitcode)
         time.sleep(max(0.0, self._began_s + AGAIN_S - time.monotonic()))
         self.process = self._started()
@@ -232,18 +212,13 @@ class _Worker:
         return process
 
 
-def _answer(
-    settings: ServeSettings, listening: list[socket.socket], connections: MutableSequence[int], number: int
-) -> None:
+def _answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
     set_up_logs(is_json=settings.has_json_log)
     end_with_parent(_stop)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
     parent = multiprocessing.parent_process()
     try:
-        answer(settings, listening, Share(connections, number))
-    except AskalikeError as error:  # it would be the same for any that takes its place
-        LOG.error("not started: %s", error)
-        sys.exit(STARTUP_FAILURE)
+        answer(settings, listening)
     except KeyboardInterrupt:  # the terminal tells every process; this one has finished what was under way
         return
     finally:
