@@ -19,12 +19,10 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import selectors
-import socket
 import threading
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -51,9 +49,6 @@ from askalike.schemas import (
 from askalike.types import Draw, LogEntry, Question, Verdict
 
 _Answer = TypeVar("_Answer")
-
-REPEATABLE: Final = frozenset(["GET", "PUT", "DELETE"])
-"""What may be sent again where the service has closed a kept connection without an answer: twice is as once."""
 
 
 class ServiceError(AskalikeError):
@@ -246,11 +241,11 @@ class Client:
             content: its body, of which its signature is.
             headers: those that say what it is, and who signed it.
         """
-        return _read(self._send("POST", operations.FOLLOW.path, content, headers), Followed)
+        return _read(self._send(operations.FOLLOW, operations.FOLLOW.path, content, headers), Followed)
 
     def metrics(self) -> str:
         """Return counts and times, as Prometheus reads them."""
-        return self._send("GET", operations.METRICS.path).decode()
+        return self._send(operations.METRICS, operations.METRICS.path).decode()
 
     def health(self) -> Health:
         """Return that the service lives."""
@@ -289,20 +284,19 @@ class Client:
             if value is not None
         }
         content = None if body is None else json.dumps(body).encode()
-        return _read(
-            self._send(operation.method, f"{target}?{urlencode(written)}" if written else target, content),
-            operation.returns,
-        )
+        received = self._send(operation, f"{target}?{urlencode(written)}" if written else target, content)
+        return _read(received, operation.returns)
 
     def _send(
-        self, method: str, path: str, content: bytes | None = None, more: Mapping[str, str] | None = None
+        self, operation: Operation[Any], path: str, content: bytes | None = None, more: Mapping[str, str] | None = None
     ) -> bytes:
         """Return the answer to a request; a body is JSON."""
         headers = {**(more or {}), "Content-Type": JSON} if content is not None else {}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
+        is_repeatable = operation.method != "POST" or operation.is_search
         try:
-            answer, received = self._exchanged(method, self._prefix + path, content, headers)
+            answer, received = self._exchange(operation.method, self._prefix + path, content, headers, is_repeatable)
         except (OSError, http.client.HTTPException) as error:
             where = f"{self._host}:{self._port}" if self._port else self._host
             raise ServiceError(0, f"the service at {where} gave no answer: {error}", "is it running?") from error
@@ -310,46 +304,36 @@ class Client:
             raise _refusal(answer, received)
         return received
 
-    def _exchanged(
-        self, method: str, path: str, content: bytes | None, headers: dict[str, str]
+    def _exchange(
+        self, method: str, path: str, content: bytes | None, headers: dict[str, str], is_repeatable: bool
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        """Return the answer over a kept connection, or a new one where the service has closed that meanwhile."""
+        """Return the answer over a kept connection, which opens again where the service has closed it.
+
+        Args:
+            is_repeatable: to ask twice is as to ask once; anything else goes over a new connection, once.
+        """
+        with self._guard:
+            connection = self._idle.pop() if self._idle else self._new_connection()
+        if not is_repeatable:
+            connection.close()
         while True:
-            connection, is_kept = self._connection()
+            is_kept = connection.sock is not None
             try:
                 connection.request(method, path, content, headers)
                 answer = connection.getresponse()
                 received = answer.read()
             except BaseException as error:
                 connection.close()
-                is_closed = isinstance(error, ConnectionError | http.client.RemoteDisconnected)
-                if is_kept and is_closed and method in REPEATABLE:
+                if is_kept and isinstance(error, ConnectionError):
                     continue
                 raise
-            if answer.will_close:
-                connection.close()
-            else:
-                with self._guard:
-                    self._idle.append(connection)
+            with self._guard:
+                self._idle.append(connection)
             return answer, received
 
-    def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
-        """Return a kept connection, or a new one, and which of both."""
-        while True:
-            with self._guard:
-                connection = self._idle.pop() if self._idle else None
-            if connection is None:
-                make = http.client.HTTPSConnection if self._is_secure else http.client.HTTPConnection
-                return make(self._host, self._port, timeout=self._timeout_s), False
-            if connection.sock is not None and not _is_readable(connection.sock):
-                return connection, True
-            connection.close()  # there is something to read before anything was asked: that it was closed
-
-
-def _is_readable(connection: socket.socket) -> bool:
-    with selectors.DefaultSelector() as selector:
-        selector.register(connection, selectors.EVENT_READ)
-        return bool(selector.select(0))
+    def _new_connection(self) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._is_secure else http.client.HTTPConnection
+        return kind(self._host, self._port, timeout=self._timeout_s)
 
 
 def _read(content: bytes, kind: type[_Answer]) -> _Answer:
