@@ -165,7 +165,7 @@ def test_groups_that_are_brought_in_step_hold_up_no_request_for_others(
     assert size() == before + 1
 
 
-@pytest.mark.parametrize("cursor", ["x", "1", "nan_1_2", "1e999_1_2", "_"])
+@pytest.mark.parametrize("cursor", ["x", "1", "nan,1,2", "1e999,1,2", ",", "0.5,1,2],[0", "0.5,99999999999999999999,1"])
 def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
     with pytest.raises(SettingError):
         engine.pairs(PairsQuery(cursor, 2, 0.3))

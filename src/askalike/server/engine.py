@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
+import msgspec
 from msgspec import structs
 
 from askalike.errors import AskalikeError, BusyForumError, DiskFullError, SettingError, ShortageError, UnknownIdError
@@ -50,7 +50,8 @@ MAX_GROUP_QUESTIONS: Final = 20
 MAX_SCANNED_PAGES: Final = 50
 """Pages that are scanned for a pair with a tag; after them an empty page with a cursor is returned."""
 
-_WHOLE: Final = re.compile("-?[0-9]{1,19}")
+_Position = TypeVar("_Position", bound=tuple[float | None, ...])
+_Number = Annotated[int, msgspec.Meta(ge=1 - 2**63, le=2**63 - 1)]
 
 PROBE_CHARACTERS: Final = 200
 SEARCH_LULL_S: Final = 1.0
@@ -169,8 +170,7 @@ class Engine:
         Args:
             cursor: the ``next`` of the page before.
         """
-        moment, num = read_cursor(cursor, 2, optional=1) if cursor else (None, 0)
-        newest = self.forum.store.newest(limit, (moment, num) if cursor else None)
+        newest = self.forum.store.newest(limit, read_cursor(cursor, tuple[_Number | None, _Number]) if cursor else None)
         return QuestionsPage(
             tuple(self._listed(question for _, question in newest).values()),
             make_cursor(*newest[-1][0]) if len(newest) == limit else None,
@@ -249,12 +249,17 @@ class Engine:
 
     def _pairs(self, cursor: str | None, limit: int, minimum: float, has_sample: bool) -> PairsPage:
         if has_sample:
-            proposals, at = self.forum.queue.page(minimum, limit, _queue_place(cursor) if cursor else None)
+            after = None
+            if cursor:
+                score, first, second, shown, drawn = read_cursor(cursor, tuple[float, _Number, _Number, _Number, float])
+                after = QueuePlace(PairPosition(score, first, second), shown, drawn)
+            proposals, at = self.forum.queue.page(minimum, limit, after)
             pairs, draws = [proposal.pair for proposal in proposals], [proposal.draw for proposal in proposals]
             last = (at.likely if at else None) or PairPosition(2.0, 0, 0)
             ended = make_cursor(last.score, last.first, last.second, at.shown, at.drawn) if at else None
         else:
-            pairs, place = self.forum.pairs.page(minimum, limit, _place(cursor) if cursor else None)
+            before = PairPosition(*read_cursor(cursor, tuple[float, _Number, _Number])) if cursor else None
+            pairs, place = self.forum.pairs.page(minimum, limit, before)
             draws, ended = [Draw()] * len(pairs), make_cursor(place.score, place.first, place.second) if place else None
         described = list(self.forum.pairs.describe(pairs, draws))
         by_id = self._listed([question for pair in described for question in (pair.question, pair.candidate)])
@@ -275,7 +280,7 @@ class Engine:
         """Return a page of groups, largest first."""
         nodes = self.forum.groups.nodes(minimum, is_waiting=False)
         if cursor:
-            size, first = map(int, read_cursor(cursor, 2))
+            size, first = read_cursor(cursor, tuple[_Number, _Number])
             nodes = [node for node in nodes if (-len(node.nums), node.nums[0]) > (-size, first)]
         page = nodes[:limit]
         shown = tuple(map(self._group, self.forum.groups.describe(page)))
@@ -350,35 +355,18 @@ def make_cursor(*numbers: float | None) -> str:
     """Return a cursor from the position of a page's last row.
 
     >>> make_cursor(None, 7, 0.5)
-    '_7_0.5'
+    'null,7,0.5'
     """
-    return "_".join("" if number is None else repr(number) for number in numbers)
+    return msgspec.json.encode(numbers)[1:-1].decode()
 
 
-def read_cursor(cursor: str, count: int, optional: int = 0) -> list[Any]:
-    """Return the numbers of a cursor; any of the first ``optional`` ones may be None.
+def read_cursor(cursor: str, kind: type[_Position]) -> _Position:
+    """Return the position that a cursor holds.
 
     Raises:
         SettingError: no page has given it.
     """
     try:
-        parts = cursor.split("_")
-        numbers = [
-            None if not part and place < optional else int(part) if _WHOLE.fullmatch(part) else float(part)
-            for place, part in enumerate(parts)
-        ]
-        if len(numbers) != count or not all(number is None or abs(number) < 2**63 for number in numbers):
-            raise ValueError(cursor)
-    except ValueError as error:
+        return msgspec.json.decode(f"[{cursor}]", type=kind)
+    except msgspec.DecodeError as error:
         raise SettingError("this is no cursor of a page", "take the next of the page before") from error
-    return numbers
-
-
-def _place(cursor: str) -> PairPosition:
-    score, first, second = read_cursor(cursor, 3)
-    return PairPosition(score, int(first), int(second))
-
-
-def _queue_place(cursor: str) -> QueuePlace:
-    score, first, second, shown, drawn = read_cursor(cursor, 5)
-    return QueuePlace(PairPosition(score, int(first), int(second)), int(shown), drawn)
