@@ -349,10 +349,10 @@ class Crowd:
         self.now_s = 0.0
         self.closed: list[str] = []
 
-    def comes(self, name: str, address: str, *, is_strange: bool = True, is_unread: bool = False) -> Member | None:
+    def comes(self, name: str, address: str, *, is_strange: bool = True) -> Member | None:
         """Open a connection that then waits; return it where there is room."""
         self.now_s += 1.0
-        made = Member(name, self.closed, is_unread)
+        made = Member(name, self.closed)
         if not self.admission.opens(made, address):
             self.admission.closes(made)
             return None
@@ -361,15 +361,11 @@ class Crowd:
 
 
 class Member:
-    def __init__(self, name: str, closed: list[str], is_unread: bool) -> None:
-        self.name, self.is_unread = name, is_unread
-        self._closed = closed
-
-    def has_unread(self) -> bool:
-        return self.is_unread
+    def __init__(self, name: str, closed: list[str]) -> None:
+        self._name, self._closed = name, closed
 
     def close_for_another(self) -> None:
-        self._closed.append(self.name)
+        self._closed.append(self._name)
 
 
 @pytest.fixture
@@ -443,20 +439,6 @@ def test_one_client_has_no_more_connections_than_its_limit_and_a_trusted_proxy_a
     for number in range(20):
         few.comes(f"others {number}", f"198.51.100.{number // 2}")
     assert not any(name.startswith("proxy") for name in few.closed)
-
-
-def test_whose_request_has_come_but_is_not_read_yet_is_not_closed(crowd: Callable[..., Crowd]) -> None:
-    full = crowd(3)
-    sent = full.comes("has sent", "192.0.2.1", is_unread=True)
-    full.comes("silent 1", "192.0.2.1")
-    full.comes("silent 2", "192.0.2.1")
-    full.comes("silent 3", "192.0.2.1")
-    assert full.closed == ["silent 1"]
-    assert sent is not None
-    sent.is_unread = False  # it was read, and was no whole request
-    for number in range(4, 6):
-        full.comes(f"silent {number}", "192.0.2.1")
-    assert full.closed == ["silent 1", "silent 2", "has sent"], "it waits from then on"
 
 
 @pytest.mark.parametrize(

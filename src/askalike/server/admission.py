@@ -38,19 +38,12 @@ THREAD_HANDLES: Final = 4
 
 STRANGE_WEIGHT: Final = 100.0
 """Factor on the waiting time of a connection that was never answered, when one is chosen to be closed."""
-MAX_TRIES: Final = 16
-"""Connections examined for one without unread bytes."""
-SPARE: Final = 64
-"""Connections allowed above the limit while bytes that have arrived are still unread."""
 NOTICE_S: Final = 10.0
 """Warnings that clients can cause at will are logged once in this time, with counts."""
 
 
 class Open(Protocol):
     """A connection, as the admission sees it."""
-
-    def has_unread(self) -> bool:
-        """Return whether part of a request has come that was not read yet."""
 
     def close_for_another(self) -> None:
         """Close at once."""
@@ -101,16 +94,9 @@ class Admission:
         name = "proxies" if is_proxy else rate_key(address)
         client = self._client_of[connection] = self._clients.setdefault(name, _Client(name, is_proxy))
         client.open += 1
-        for _ in range(2):  # the second for one that was taken although none could be closed
-            if client.open > self._most_of_one and not is_proxy:
-                is_room = self._close_one([client])
-            elif len(self._client_of) > self.most:
-                is_room = self.make_room(client.share)
-            else:
-                break
-            if not is_room:
-                return False
-        return True
+        if client.open > self._most_of_one and not is_proxy:
+            return self._close_one([client])
+        return len(self._client_of) <= self.most or self.make_room(client.share)
 
     def closes(self, connection: Open) -> None:
         """Count a connection no longer."""
@@ -145,19 +131,15 @@ class Admission:
         return most >= share and self._close_one([client for client in waiting if client.share == most])
 
     def _close_one(self, clients: Sequence[_Client]) -> bool:
-        """Return whether one was closed, or will be once the event loop has read what has come."""
-        for _ in range(MAX_TRIES):
-            now_s = time.monotonic()
-            waiting = [candidate for client in clients for candidate in client.longest(now_s)]
-            if not waiting:
-                return False
-            _, connection = max(waiting, key=lambda candidate: candidate[0])
-            if not connection.has_unread():
-                self.closes(connection)
-                connection.close_for_another()
-                return True
-            self.note(connection, "strange" if connection in self._client_of[connection].strange else "known")
-        return len(self._client_of) <= self.most + SPARE
+        """Close the connection of these clients that has waited longest; return whether any waits."""
+        now_s = time.monotonic()
+        waiting = [candidate for client in clients for candidate in client.longest(now_s)]
+        if not waiting:
+            return False
+        _, connection = max(waiting, key=lambda candidate: candidate[0])
+        self.closes(connection)
+        connection.close_for_another()
+        return True
 
 
 class Notices:

@@ -9,7 +9,6 @@ import asyncio
 import json
 import logging
 import secrets
-import socket
 from collections.abc import Mapping
 from enum import Enum, auto
 from http import HTTPStatus
@@ -150,18 +149,6 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """Say nothing: an upgrade is an offer, and not to take it is an answer."""
 
     # -- what is waited for ------------------------------------------------------------------------------------
-
-    def has_unread(self) -> bool:
-        """Return whether part of a request has come that was not read yet."""
-        if self._phase not in (Phase.NEW, Phase.HEAD, Phase.BODY, Phase.IDLE):
-            return False
-        peeking = socket.socket(fileno=self.transport.get_extra_info("socket").fileno())
-        try:
-            return bool(peeking.recv(1, socket.MSG_PEEK))  # it does not block, as the transport has set it
-        except OSError:  # there is nothing, or the client is gone
-            return False
-        finally:
-            peeking.detach()
 
     def close_for_another(self) -> None:
         """Close at once."""
