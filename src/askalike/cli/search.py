@@ -17,7 +17,6 @@ from askalike.cli.arguments import ForumArgument, JsonOption, body_text, command
 from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import InputError, SettingError
 from askalike.forum import Forum, ForumSettings
-from askalike.index.vector_sets import VectorsState
 from askalike.search import RANKER_NAMES, RANKERS
 from askalike.types import Filters, Order, Query, Question, SearchResult
 
@@ -157,9 +156,7 @@ def _search(forum: Path, query: Query, show: Callable[[SearchResult], None] | No
     """Search for one question, and show the result; None prints JSON."""
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         if query.own:
-            stored = Query.stored(opened.question(query.own))
-            query = replace(query, title=stored.title, body=stored.body, markup=stored.markup)
-            query = replace(query, language=query.language or stored.language)
+            query = Query.stored(opened.question(query.own), query.k)
         warnings = list(_missing_from_indexes(opened, query.ranker))
         result = opened.search(query)
         no_match = "" if result.hits else _unsatisfied(opened, query.filters)
@@ -245,20 +242,12 @@ def _notes(result: SearchResult) -> Iterator[str]:
 
 def _missing_from_indexes(forum: Forum, ranker: str | None) -> Iterator[str]:
     """Yield a warning where questions are not indexed or not encoded yet."""
-    behind = forum.indexes.behind()
-    if behind:
-        info = forum.info()
-        indexed, stored = info.indexed, info.counts.questions
-        yield (
-            f"note: indexing is not finished: {indexed:,} of {stored:,} questions"
-            if indexed < stored
-            else f"note: indexing is not finished: {behind:,} change{'' if behind == 1 else 's'} to go"
-        )
-        return
-    vectors = forum.indexes.state()
+    behind, waiting = forum.indexes.behind(), forum.indexes.state().waiting
     chosen = RANKERS.get(ranker or SETTINGS.search.ranker)
-    if vectors.waiting and chosen is not None and chosen.reads_vectors:
-        yield f"note: {_unencoded(vectors)}"
+    if behind:
+        yield f"note: indexing is not finished: {behind:,} change{'' if behind == 1 else 's'} to go"
+    elif waiting and chosen is not None and chosen.reads_vectors:
+        yield f"note: {waiting:,} question{' is' if waiting == 1 else 's are'} not encoded yet"
         yield f"hint: {command('encode', forum.path)}"
 
 
@@ -280,13 +269,3 @@ def _unsatisfied(forum: Forum, filters: Filters) -> str:
         if is_so is not None:
             wanted.append(f"is {'' if is_so else 'not '}{named}")
     return f"No question {' and '.join(wanted)}."
-
-
-def _unencoded(state: VectorsState) -> str:
-    """Return what searching by meaning lacks."""
-    count = f"{state.waiting:,} question{' is' if state.waiting == 1 else 's are'} not encoded"
-    if not state.model and not state.next_entries:
-        return f"found by words only: {count}"
-    if state.model and state.next_model:
-        return safe(f"the previous model is in use: {count} by the new one, {state.next_model}")
-    return f"{count}, and found by words only"
