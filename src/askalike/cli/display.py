@@ -54,6 +54,23 @@ def print_records(
         print_aligned(table)
 
 
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """Print what JSON would hold, a line for each name."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print_whole(f"{name.replace('_', ' '):<{width}}  {_fact(value)}")
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{safe(str(name))} {_fact(part)}" for name, part in value.items()) or "-"
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_fact, value)) or "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else safe(str(value if value is not None else "")) or "-"
+
+
 def plain_table(*names: str, right: Collection[str] = ()) -> Table:
     """Return an empty table without lines; its cells stay on one line.
 

@@ -18,7 +18,7 @@ import typer
 
 from askalike.agreement import agree, is_agreed
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, print_records
+from askalike.cli.display import console, print_facts, print_records
 from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import BusyForumError, DatabaseError, ForumNotFoundError, SettingError
 from askalike.files import holding
@@ -394,14 +394,4 @@ def _moment(seconds: float | None) -> str | None:
 
 
 def _show_status(state: State, as_json: bool) -> None:
-    status = _status(state)
-    if as_json:
-        print_json(status)
-        return
-    for name, value in status.items():
-        if isinstance(value, dict):
-            value = " · ".join(f"{part} {number}" for part, number in value.items())
-        elif isinstance(value, list):
-            value = "".join(f"\n  {' · '.join(map(str, row.values()))}" for row in value) or "none"
-        shown = "never" if value is None else safe(str(value))
-        console.print(f"{name.replace('_', ' '):<22}{shown}", markup=False, soft_wrap=True)
+    (print_json if as_json else print_facts)(_status(state))

@@ -6,11 +6,9 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.table import Column, Table
-from rich.text import Text
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, print_aligned, print_whole
+from askalike.cli.display import console, print_facts, print_whole
 from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.forum import Forum, Info
 from askalike.forum.check import CheckReport, Finding
@@ -38,18 +36,7 @@ def info(
     if as_json:
         print_json(facts)
         return
-    table = Table("", Column(overflow="fold"), show_header=False, box=None, pad_edge=False)
-    for name, value in facts.items():
-        if not value and name in UNUSUAL:
-            continue
-        if name == "sources":
-            value = [f"{it['name']} ({it['format']}, {it['questions']:,} questions)" for it in value]
-        elif isinstance(value, dict):
-            value = [f"{code} {count:,}" for code, count in value.items()]
-        text = ", ".join(value) if isinstance(value, list) else str(value or "-")
-        cell = f"{value:,}" if isinstance(value, int) else safe(text or "-")
-        table.add_row(name.replace("_", " "), Text(cell))
-    print_aligned(table)
+    print_facts({name: value for name, value in facts.items() if value or name not in UNUSUAL})
 
 
 def info_object(info: Info, sources: list[SourceCounts]) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, command, interruptible, same_again
-from askalike.cli.display import print_whole
-from askalike.cli.messages import BarProgress, print_json, safe
+from askalike.cli.display import print_facts, print_whole
+from askalike.cli.messages import BarProgress, print_json
 from askalike.evaluation import Comparison
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.forum import size_bytes
@@ -25,20 +25,12 @@ from askalike.training.session import (
     TrainingSession,
     checked_recipe,
 )
-from askalike.training.work_folder import Beginning
 
 CHANCE: Final = 0.05
 """From which p-value on a difference is said to be perhaps chance."""
 
 LEAST_TELLING: Final = 6
 """Queries of dev that two searches must order differently: with fewer, no difference has a p-value below ``CHANCE``."""
-
-_BEGINNINGS: Mapping[Beginning, str] = {
-    "anew": "begins",
-    "goes on": "continues the unfinished training",
-    "finished": "contains the finished model; nothing to train",
-    "changed": "starts again, because forum, recipe, seed or model have changed since the last training",
-}
 
 
 def train(
@@ -104,8 +96,7 @@ def train(
         with BarProgress() as progress:
             plan = session.plan(progress)
         if not as_json:
-            for line in plan_lines(plan):
-                print_whole(line)
+            print_facts(plan_object(plan))
         with BarProgress() as progress:
             result = session.run(progress)
     if as_json:
@@ -147,41 +138,6 @@ def _encoder(recipe: Recipe | Adaptation) -> str:
         return "the bundled one, adapted"
     encoder = recipe.encoder
     return f"{encoder.kind}, {encoder.hidden_size} dimensions, {encoder.parameter_count():,} parameters"
-
-
-def plan_lines(plan: TrainingPlan) -> Iterator[str]:
-    """Yield what is going to be done as lines."""
-    training, recipe = plan.training, plan.recipe
-    yield (
-        f"forum      {plan.forum}: {len(training.data.questions):,} questions, {training.links:,} duplicate links in"
-        f" {training.components:,} groups"
-    )
-    answers, learned = len(training.data.answers), len(training.data.pairs)
-    yield f"learns     from all texts, {answers:,} best answers, {learned:,} duplicate links"
-    if training.data.held_out:
-        yield (
-            f"dev        none: {safe(training.why_no_dev)}; compared by how well the titles of"
-            f" {len(training.data.held_out):,} questions that are left out find their own bodies"
-        )
-    elif training.dev is None:
-        yield f"dev        none: {safe(training.why_no_dev)}; training runs all epochs and is not compared"
-    else:
-        yield (
-            f"dev        {len(training.dev.queries):,} queries of the dev split: training stops and is compared by the"
-            f" {training.dev_queries_that_count:,} that have a linked question among their candidates"
-        )
-    if plan.is_taken_with_keep_alone:
-        yield "taken      only with --keep: the forum has no labelled dev split to compare the models on"
-    if training.held_out:
-        yield f"test       {training.held_out:,} links are left alone, for askalike evaluate --split test"
-    elif training.links:
-        yield "test       learned from too; --hold-out-test leaves it alone for askalike evaluate --split test"
-    stages = [stage for stage in recipe.stages if not (stage.needs == "pairs" and not learned)]
-    shown = " then ".join(f"{stage.objective} (at most {stage.loop.epochs} epochs)" for stage in stages)
-    yield f"recipe     {safe(plan.name)}: {shown}"
-    begins = "the package's weights" if isinstance(recipe, Adaptation) else "nothing"
-    yield f"encoder    {_encoder(recipe)}; goes on from {safe(plan.start or begins)}"
-    yield f"work       {plan.folder}: {_BEGINNINGS[plan.beginning]}"
 
 
 def result_object(result: TrainingResult) -> dict[str, Any]:
