@@ -68,7 +68,9 @@ def _fact(value: Any) -> str:
         return "; ".join(map(_fact, value)) or "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else safe(str(value if value is not None else "")) or "-"
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return safe(str(value)) if value else "-"
 
 
 def plain_table(*names: str, right: Collection[str] = ()) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -11,7 +10,7 @@ import typer
 from msgspec import to_builtins
 
 from askalike.cli.arguments import ForumArgument, JsonOption, command
-from askalike.cli.display import console, print_whole
+from askalike.cli.display import console, print_facts, print_whole
 from askalike.cli.messages import print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Forum
@@ -89,8 +88,7 @@ def threshold(
     if as_json:
         print_json(_object(least))
     else:
-        for line in _lines(least, str(forum)):
-            print_whole(line)
+        _show(least, forum)
 
 
 def _by_labels(forum: Path, labels: Path, kind: Literal["precision", "recall"], share: float, as_json: bool) -> None:
@@ -110,8 +108,7 @@ def _by_labels(forum: Path, labels: Path, kind: Literal["precision", "recall"], 
         print_whole(f"{len(report.left_out):,} rows were left out, the first is row {first.row}: {safe(first.reason)}")
     for line in curve_lines(report):
         print_whole(line)
-    for line in _lines(least, str(forum)):
-        print_whole(line)
+    _show(least, forum)
 
 
 def _object(least: Threshold) -> dict[str, Any]:
@@ -128,14 +125,8 @@ def _object(least: Threshold) -> dict[str, Any]:
     }
 
 
-def _lines(least: Threshold, forum: str) -> Iterator[str]:
-    kind, share = least.promise.kind, least.share
-    if least.minimum is None:
-        yield f"no threshold: a {kind} of {least.promise.share:g} is promised by no probability"
-    else:
-        yield f"minimum    {least.minimum:.4f}"
-    yield f"{kind:<10} {share.value:.3f} (90 % interval {share.low:.3f} to {share.high:.3f})"
-    yield least.about
+def _show(least: Threshold, forum: Path) -> None:
+    print_facts(_object(least))
     if least.minimum is not None:
-        promise = f"{kind}:{least.promise.share:.6f}".rstrip("0")
-        yield f'  {command("search", forum)} "your question" --minimum {promise}'
+        promise = f"{least.promise.kind}:{least.promise.share:.6f}".rstrip("0")
+        print_whole(f'  {command("search", forum)} "your question" --minimum {promise}')
