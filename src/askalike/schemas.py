@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, to_builtins
@@ -31,6 +31,7 @@ from askalike.types import (
     Question,
     ReliabilityBin,
     language_code,
+    parse_moment,
 )
 
 MOST_HITS: Final = 100
@@ -63,23 +64,6 @@ Language = Annotated[
     ),
 ]
 Cursor = Annotated[Name, Meta(description="The ``next`` of the page before.")]
-
-
-def parse_moment(name: str, text: str | None) -> datetime | None:
-    """Return the moment that a field holds; one without a time zone is UTC.
-
-    Raises:
-        InputError: it holds none.
-    """
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(
-            f"{name} is not a date or time", "expected one such as 2024-05-01 or 2024-05-01T12:30:00Z"
-        ) from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _other_id() -> InputError:
@@ -132,7 +116,7 @@ class SimilarRequest(_Request, frozen=True):
         """Return the search.
 
         Raises:
-            InputError: ``before`` or ``after`` is no moment.
+            SettingError: ``before`` or ``after`` is no moment.
         """
         filters = Filters(
             tags=self.tags,
@@ -178,7 +162,8 @@ class QuestionRequest(_Request, frozen=True):
         """Return the question.
 
         Raises:
-            InputError: a date is none, or its own id is another.
+            SettingError: a date is none.
+            InputError: its own id is another.
         """
         if self.id not in (None, identifier):
             raise _other_id()
@@ -214,7 +199,8 @@ class AnswerRequest(_Request, frozen=True):
         """Return the answer.
 
         Raises:
-            InputError: its date is none, or its own id is another.
+            SettingError: its date is none.
+            InputError: its own id is another.
         """
         if self.id not in (None, identifier):
             raise _other_id()

@@ -56,6 +56,23 @@ def language_code(written: str) -> str:
     return _SAME_LANGUAGE.get(code, code)
 
 
+def parse_moment(name: str, text: str | None) -> datetime | None:
+    """Return the moment that a field or an option holds, in UTC; one without a time zone is of that already.
+
+    Raises:
+        SettingError: it holds none.
+    """
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise SettingError(
+            f"{name} is not a date or time", "expected one such as 2024-05-01 or 2024-05-01T12:30:00Z"
+        ) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question of a forum. Title and body are kept apart to the end.

@@ -116,7 +116,7 @@ def test_a_search_with_a_wrong_field_is_refused(found: object) -> None:
 @pytest.mark.parametrize("moment", ["yesterday", "", "2024-13-01", "2024-05-01T25:00"])
 def test_a_moment_that_is_none_is_refused_by_its_name(moment: str) -> None:
     request = parse_body(SimilarRequest, json.dumps({"title": "a", "before": moment}).encode())
-    with pytest.raises(errors.InputError, match="before is not a date or time") as refused:
+    with pytest.raises(SettingError, match="before is not a date or time") as refused:
         _ = request.query
     assert refusal_of(refused.value).status == 422
 

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, cast, get_args
 
@@ -55,19 +54,6 @@ def form_of(as_json: bool, as_csv: bool, as_parquet: bool) -> Form | None:
 
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
-
-
-def moment(text: str | None, option: str) -> datetime | None:
-    """Return the moment that an option gives: a date or an ISO 8601 date and time, UTC unless it says otherwise."""
-    if text is None:
-        return None
-    try:
-        parsed = datetime.fromisoformat(text)
-        return parsed.astimezone(UTC) if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise SettingError(
-            f"{option} is {text!r}", "expected a date such as 2024-05-01 or 2024-05-01T12:30:00Z"
-        ) from error
 
 
 def body_text(text: str) -> str:

@@ -17,7 +17,6 @@ from askalike.cli.arguments import (
     ParquetOption,
     form_of,
     interruptible,
-    moment,
     same_again,
 )
 from askalike.cli.display import console, print_file, print_records, print_whole
@@ -26,7 +25,7 @@ from askalike.errors import SettingError
 from askalike.forum import Duplicate, Forum
 from askalike.forum.duplicates import MemberRow, PairRow, folded, member_rows, pair_rows
 from askalike.forum.groups import DEFAULT_MINIMUM
-from askalike.types import Group, Question
+from askalike.types import Group, Question, parse_moment
 
 COLUMNS: Final[Mapping[str, Callable[[Sequence[Duplicate]], str]]] = {
     "likely": lambda pairs: _likely(pairs),
@@ -109,7 +108,7 @@ def duplicates(
     to answer the others by.
     """
     form = form_of(as_json, as_csv, as_parquet)
-    start = moment(since, "--since")
+    start = parse_moment("--since", since)
     chosen = [
         option
         for option, is_given in (("--since", since), ("--exact", exact), ("--tag", tag), ("--linked", linked))

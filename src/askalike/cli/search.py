@@ -13,12 +13,12 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption, body_text, command, moment
+from askalike.cli.arguments import ForumArgument, JsonOption, body_text, command
 from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import InputError, SettingError
 from askalike.forum import Forum, ForumSettings
 from askalike.search import RANKER_NAMES, RANKERS
-from askalike.types import Filters, Order, Query, Question, SearchResult
+from askalike.types import Filters, Order, Query, Question, SearchResult, parse_moment
 
 SETTINGS = ForumSettings()
 
@@ -106,10 +106,10 @@ def search(
         raise SettingError("--run goes with --batch alone", "name a file of questions with --batch")
     filters = Filters(
         tuple(tag or ()),
-        moment(before, "--before"),
+        parse_moment("--before", before),
         frozenset(exclude or ()),
         tuple(not_tag or ()),
-        moment(after, "--after"),
+        parse_moment("--after", after),
         answered,
         closed,
         tuple(language or ()),
