@@ -69,7 +69,8 @@ def parse_moment(name: str, text: str | None) -> datetime | None:
         return moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise SettingError(
-            f"{name} is not a date or time", "expected one such as 2024-05-01 or 2024-05-01T12:30:00Z"
+            f"{name} is not a date or time in the years 1 to 9999, in UTC",
+            "expected one such as 2024-05-01 or 2024-05-01T12:30:00Z",
         ) from None
 
 
