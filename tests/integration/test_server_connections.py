@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from askalike import Forum, Question
+from askalike.server.admission import Share
 from askalike.server.app import build
 from askalike.server.server import Server, listen
 from askalike.server.settings import Limits, ServeSettings
@@ -89,10 +90,15 @@ def serve(folder: Path) -> Iterator[Callable[..., Any]]:
     """Give a way to serve the forum by some settings."""
 
     @contextmanager
-    def serving(trusted_proxies: tuple[str, ...] = (), **limits: Any) -> Iterator[Served]:
+    def serving(
+        trusted_proxies: tuple[str, ...] = (),
+        listening: list[socket.socket] | None = None,
+        share: Share | None = None,
+        **limits: Any,
+    ) -> Iterator[Served]:
         chosen = ServeSettings(str(folder), trusted_proxies=trusted_proxies, limits=Limits(**{"rate": 0, **limits}))
-        server = Server(build(chosen), chosen.limits, chosen.proxies)
-        listening = listen("127.0.0.1", 0)
+        server = Server(build(chosen), chosen.limits, chosen.proxies, share=share)
+        listening = listening or listen("127.0.0.1", 0)
         thread = threading.Thread(target=server.run, args=(listening,))
         thread.start()
         try:
@@ -243,6 +249,38 @@ def test_one_address_has_no_more_connections_than_its_limit(serve: Any) -> None:
         assert many[0].recv(1) == b""
         until(lambda: served.open == 5)
         assert served.is_answered()
+
+
+def several(listening: socket.socket, count: int) -> list[socket.socket]:
+    """Connect so many clients before anybody accepts one."""
+    return [socket.create_connection(listening.getsockname(), PATIENCE_S) for _ in range(count)]
+
+
+def test_workers_share_connections_that_come_at_once(serve: Any) -> None:
+    counts = [Share.ABSENT] * 2
+    with listen("127.0.0.1", 0)[0] as listening, contextlib.ExitStack() as end:
+        workers = [end.enter_context(serve((), [listening.dup()], Share(counts, own))) for own in range(2)]
+        for others in (8, 16):
+            clients = [end.enter_context(one) for one in several(listening, 8)]
+            until(lambda wanted=others: sum(one.open for one in workers) == wanted)
+            assert [one.open for one in workers] == counts == [others / 2, others / 2]
+        for one in clients[:3]:
+            one.close()
+        until(lambda: sum(counts) == 13)
+        for one in several(listening, 5):
+            end.enter_context(one)
+        until(lambda: sum(counts) == 18)
+        assert max(counts) - min(counts) <= 1
+    assert counts == [Share.ABSENT] * 2
+
+
+def test_a_worker_takes_the_connections_that_another_should_and_does_not(serve: Any) -> None:
+    counts, [listening] = [Share.ABSENT, 0], listen("127.0.0.1", 0)  # the second was killed
+    with serve((), [listening], Share(counts, 0)), contextlib.ExitStack() as end:
+        for one in [end.enter_context(one) for one in several(listening, 5)]:
+            one.sendall(HEALTH)
+            assert answered(one) == (200, {"status": "ok"})
+        assert counts == [5, 0]
 
 
 def test_a_connection_ends_with_its_last_answer_and_not_before_the_request_was_read(

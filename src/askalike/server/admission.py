@@ -11,10 +11,10 @@ import contextlib
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final, Literal, Protocol
+from typing import ClassVar, Final, Literal, Protocol
 
 from askalike.server.guards import is_trusted, rate_key
 from askalike.server.settings import Limits, Network
@@ -41,12 +41,55 @@ STRANGE_WEIGHT: Final = 100.0
 NOTICE_S: Final = 10.0
 """Warnings that clients can cause at will are logged once in this time, with counts."""
 
+MAX_LEFT: Final = 10
+"""A worker leaves a connection to another at most so often in a row, ``LEFT_S`` each time."""
+LEFT_S: Final = 0.005
+
 
 class Open(Protocol):
     """A connection, as the admission sees it."""
 
     def close_for_another(self) -> None:
         """Close at once."""
+
+
+class Share:
+    """How many connections a worker has, and each of the others, in memory that they share.
+
+    The kernel wakes all workers for a connection, and the first takes it: without this, one of two workers held 8 of 8
+    connections that came at once. While others have fewer, a worker leaves them to these; but for a moment only, since
+    one that was killed, or has much to do, takes none.
+
+    Args:
+        counts: of all workers; ``ABSENT`` where none listens.
+        own: the place of this one's.
+    """
+
+    ABSENT: ClassVar[int] = 2**31 - 1
+
+    def __init__(self, counts: MutableSequence[int], own: int) -> None:
+        self._counts = counts
+        self._own = own
+        self._left = 0
+        self._is_over = False
+
+    def note(self, count: int) -> None:
+        """Note how many connections this worker has; nothing where it takes no part any more."""
+        if not self._is_over:
+            self._counts[self._own] = count
+
+    def leaves_to_others(self) -> bool:
+        """Return whether a connection is left to another worker, which has fewer, this time."""
+        if self._left == MAX_LEFT or self._counts[self._own] <= min(self._counts):
+            self._left = 0
+            return False
+        self._left += 1
+        return True
+
+    def end(self) -> None:
+        """Take no part any more."""
+        self._is_over = True
+        self._counts[self._own] = self.ABSENT
 
 
 @dataclass(slots=True)
@@ -79,14 +122,21 @@ class Admission:
 
     Args:
         proxies: whose connections are not counted as one client's.
+        share: of the service's connections; told how many there are.
     """
 
-    def __init__(self, limits: Limits, proxies: Sequence[Network] = ()) -> None:
+    def __init__(self, limits: Limits, proxies: Sequence[Network] = (), share: Share | None = None) -> None:
         self.most = most_connections(limits)
+        self._share = share
         self._most_of_one = limits.client_connections
         self._proxies = proxies
         self._clients: dict[str, _Client] = {}
         self._client_of: dict[Open, _Client] = {}
+
+    @property
+    def open(self) -> int:
+        """Return how many connections are open."""
+        return len(self._client_of)
 
     def opens(self, connection: Open, address: str) -> bool:
         """Count a connection; return whether there is room for it, for which another may have been closed."""
@@ -94,6 +144,7 @@ class Admission:
         name = "proxies" if is_proxy else rate_key(address)
         client = self._client_of[connection] = self._clients.setdefault(name, _Client(name, is_proxy))
         client.open += 1
+        self._publish()
         if client.open > self._most_of_one and not is_proxy:
             return self._close_one([client])
         return len(self._client_of) <= self.most or self.make_room(client.share)
@@ -106,6 +157,7 @@ class Admission:
             client.open -= 1
             if not client.open:
                 del self._clients[client.name]
+            self._publish()
 
     def note(self, connection: Open, state: Literal["strange", "known", "work"]) -> None:
         """Note that a connection waits for its client from now on, or its client for the service.
@@ -129,6 +181,10 @@ class Admission:
         waiting = [client for client in self._clients.values() if client.strange or client.known]
         most = max((client.share for client in waiting), default=0)
         return most >= share and self._close_one([client for client in waiting if client.share == most])
+
+    def _publish(self) -> None:
+        if self._share is not None:
+            self._share.note(self.open)
 
     def _close_one(self, clients: Sequence[_Client]) -> bool:
         """Close the connection of these clients that has waited longest; return whether any waits."""

@@ -251,8 +251,8 @@ class Engine:
         if has_sample:
             after = None
             if cursor:
-                score, first, second, shown, drawn = read_cursor(cursor, tuple[float, _Number, _Number, _Number, float])
-                after = QueuePlace(PairPosition(score, first, second), shown, drawn)
+                position = read_cursor(cursor, tuple[float, _Number, _Number, _Number, float])
+                after = QueuePlace(PairPosition(*position[:3]), *position[3:])
             proposals, at = self.forum.queue.page(minimum, limit, after)
             pairs, draws = [proposal.pair for proposal in proposals], [proposal.draw for proposal in proposals]
             last = (at.likely if at else None) or PairPosition(2.0, 0, 0)

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 from datetime import UTC, datetime
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -26,7 +26,7 @@ from uvicorn.config import STARTUP_FAILURE
 from askalike.errors import DatabaseError, SettingError
 from askalike.forum import Forum
 from askalike.processes import end_with_parent, keep_one_native_thread
-from askalike.server.admission import raise_limit
+from askalike.server.admission import Share, raise_limit
 from askalike.server.app import build
 from askalike.server.forums import Forums
 from askalike.server.guards import Keys
@@ -146,10 +146,14 @@ def set_up_logs(*, is_json: bool, level: str = "INFO") -> None:
         logger.setLevel(level)
 
 
-def answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
-    """Answer in this process until it is told to stop."""
+def answer(settings: ServeSettings, listening: list[socket.socket], share: Share | None = None) -> None:
+    """Answer in this process until it is told to stop.
+
+    Args:
+        share: of the connections, where other workers listen too.
+    """
     app = Forums(settings) if forum_names(settings.folder) else build(settings)
-    Server(app, settings.limits, settings.proxies, app.stop_soon).run(sockets=listening)
+    Server(app, settings.limits, settings.proxies, app.stop_soon, share).run(sockets=listening)
 
 
 def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
@@ -163,7 +167,8 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
     counts = tempfile.mkdtemp(prefix="askalike-counts-")
     os.environ[SHARED] = counts
     try:
-        workers = [_Worker(settings, listening) for _ in range(settings.workers)]
+        connections = multiprocessing.get_context("spawn").RawArray("i", [Share.ABSENT] * settings.workers)
+        workers = [_Worker(settings, listening, connections, number) for number in range(settings.workers)]
         is_failed = False
         while not stop.is_set() and not is_failed:
             wait([worker.process.sentinel for worker in workers], LOOK_S)
@@ -183,8 +188,10 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
 class _Worker:
     """One of the processes, and those that are started in its place."""
 
-    def __init__(self, settings: ServeSettings, listening: list[socket.socket]) -> None:
-        self._arguments = (settings, listening)
+    def __init__(
+        self, settings: ServeSettings, listening: list[socket.socket], connections: MutableSequence[int], number: int
+    ) -> None:
+        self._arguments = (settings, listening, connections, number)
         self.process = self._started()
 
     def is_kept(self) -> bool:
@@ -193,6 +200,8 @@ class _Worker:
             return True
         if self.process.exitcode == STARTUP_FAILURE:
             return False
+        connections, number = self._arguments[2:]
+        connections[number] = Share.ABSENT  # it was killed, and others waited for it to take its part
         LOG.warning("worker %s ended with %s; another takes its place", self.process.pid, self.process.exitcode)
         time.sleep(max(0.0, self._began_s + AGAIN_S - time.monotonic()))
         self.process = self._started()
@@ -212,13 +221,15 @@ class _Worker:
         return process
 
 
-def _answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
+def _answer(
+    settings: ServeSettings, listening: list[socket.socket], connections: MutableSequence[int], number: int
+) -> None:
     set_up_logs(is_json=settings.has_json_log)
     end_with_parent(_stop)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
     parent = multiprocessing.parent_process()
     try:
-        answer(settings, listening)
+        answer(settings, listening, Share(connections, number))
     except KeyboardInterrupt:  # the terminal tells every process; this one has finished what was under way
         return
     finally:
