@@ -160,7 +160,7 @@ def _search(forum: Path, query: Query, show: Callable[[SearchResult], None] | No
         warnings = list(_missing_from_indexes(opened, query.ranker))
         result = opened.search(query)
         no_match = "" if result.hits else _unsatisfied(opened, query.filters)
-    notes = list(dict.fromkeys([*warnings, *_notes(result)]))
+    notes = [*([] if result.notice else warnings), *_notes(result)]
     for line in [*notes, f"note: {no_match}"] if show is None and no_match else notes:
         messages.say(line)
     if messages.is_verbose:

@@ -25,6 +25,9 @@ LOG: Final = logging.getLogger("askalike.server")
 SHUTDOWN_S: Final = 10
 """Time for requests under way after the service was told to stop."""
 BACKLOG: Final = 1_024
+AT_ONCE: Final = 4
+"""Connections accepted in one turn of the event loop: what was sent over those before is read, and excess ones are
+closed, before more are accepted."""
 PAUSE_S: Final = 0.5
 """Pause in accepting when file handles or memory run out."""
 EXHAUSTED: Final = frozenset([errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
@@ -105,27 +108,27 @@ class Server(uvicorn.Server):
         loop.call_later(wait_s, self._accept_from, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Take one connection: what was sent over those before is read before the next is taken."""
-        if self._share is not None and self._share.leaves_to_others():
-            self._accept_later(listening, LEFT_S)
-            return
-        try:
-            accepted, _ = listening.accept()
-        except (BlockingIOError, InterruptedError, ConnectionError):
-            return
-        except OSError as error:
-            if error.errno not in EXHAUSTED:
-                raise
-            self._notices.note(f"not accepted: {error.strerror}")
-            self._admission.make_room()
-            self._accept_later(listening, PAUSE_S)
-            return
-        accepted.setblocking(False)
-        task = asyncio.get_running_loop().create_task(self._connect(accepted))
-        self._accepting.add(task)
-        task.add_done_callback(self._accepting.discard)
-        if self._share is not None:
-            self._share.note(self._admission.open + len(self._accepting))
+        for _ in range(AT_ONCE):
+            if self._share is not None and self._share.leaves_to_others():
+                self._accept_later(listening, LEFT_S)
+                return
+            try:
+                accepted, _ = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionError):
+                return
+            except OSError as error:
+                if error.errno not in EXHAUSTED:
+                    raise
+                self._notices.note(f"not accepted: {error.strerror}")
+                self._admission.make_room()
+                self._accept_later(listening, PAUSE_S)
+                return
+            accepted.setblocking(False)
+            task = asyncio.get_running_loop().create_task(self._connect(accepted))
+            self._accepting.add(task)
+            task.add_done_callback(self._accepting.discard)
+            if self._share is not None:
+                self._share.note(self._admission.open + len(self._accepting))
 
     async def _connect(self, accepted: socket.socket) -> None:
         make = partial(
