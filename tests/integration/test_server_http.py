@@ -390,7 +390,7 @@ def test_a_date_that_could_not_be_read_back_is_refused(client: TestClient, momen
     ):
         refused = client.put(f"/v1/{path}", json=body)
         assert refused.status_code == 422
-        assert "years 1 to 9999" in refused.json()["error"]
+        assert "years 1 to 9999" in refused.json()["hint"]
     assert client.get("/v1/questions/odd").status_code == 404
     assert search(client, before=moment).status_code == 200
 
