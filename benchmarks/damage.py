@@ -5,11 +5,11 @@ words, vectors of an own model, a learned ranker, pairs, judgements, keys. Then,
 damage, in a fresh copy and a process of its own:
 
 1. ``Forum.check`` looks at the damaged copy;
-2. it is opened and asked, with every ranker, with filters, for its pairs and for what it holds;
+2. it is opened and searched, with every ranker and with filters; its pairs and counts are read;
 3. ``Forum.repair`` mends it;
-4. it is asked again, and checked again.
+4. it is searched and checked again.
 
-An answer that differs from that of the undamaged forum, and is no error that says what to do, must have been seen by
+An answer that differs from that of the undamaged forum, and is no error with advice, must have been seen by
 the check. Nothing may end in a traceback or a crash. Whatever is not the archive or learned must answer as before
 after the repair. Numbers are compared to five digits.
 """

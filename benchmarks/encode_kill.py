@@ -60,7 +60,7 @@ def worker(folder: str) -> None:
 
 
 def encode(folder: Path, kill_after: int | None) -> int:
-    """Let a process encode, killed after so many questions; return how many it encoded."""
+    """Encode in a process that is killed after a number of questions; return how many it encoded."""
     done = 0
     command = [sys.executable, "-c", WORKER, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

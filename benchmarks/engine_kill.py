@@ -2,7 +2,7 @@
 
 Command: ``python -m benchmarks.engine_kill [--kills N]``. PostgreSQL with a synchronous standby, Milvus Lite as a
 server of its own, and ``askalike serve``. A client puts, edits and deletes questions through the service; in turn the
-service, PostgreSQL's first process and Milvus Lite are killed (SIGKILL), each so many times, and started again. Then
+service, PostgreSQL's first process and Milvus Lite are killed (SIGKILL), each N times, and started again. Then
 every acknowledged write is looked for: by its record, by a word that it alone has, and by its vector. At last
 PostgreSQL is killed under writes, its standby promoted, and all is looked for again, by a machine that attaches afresh.
 Writes results/service-kill.json.
@@ -14,7 +14,6 @@ import contextlib
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -34,7 +33,7 @@ from askalike.forum import Forum
 from askalike.index.milvus import client as milvus_client
 from askalike.types import Query, Question
 from benchmarks.record import option_parser, reddit_questions, write
-from benchmarks.serving import Running, free_port, serving
+from benchmarks.serving import Running, free_port, kill_family, serving
 
 COMMAND: Final = "python -m benchmarks.engine_kill"
 KILLS: Final = 20
@@ -101,11 +100,13 @@ class Service:
 
     def start(self, part: str) -> None:
         """Start one part, and wait until it answers."""
-        self.parts[part][0]()
+        start, _ = self.parts[part]
+        start()
 
     def kill(self, part: str) -> None:
         """Kill one part."""
-        self.parts[part][1]()
+        _, kill = self.parts[part]
+        kill()
 
     def _start_service(self) -> None:
         self._serving = contextlib.ExitStack()
@@ -123,10 +124,7 @@ class Service:
 
     def _kill_database(self) -> None:
         file = self.servers.folder / "first" / "postmaster.pid"
-        first = psutil.Process(int(file.read_text().split()[0]))
-        children = first.children(recursive=True)
-        first.send_signal(signal.SIGKILL)
-        psutil.wait_procs([first, *children], timeout=60)
+        kill_family(int(file.read_text().split()[0]))
 
     def _start_engine(self) -> None:
         self._engine = served_milvus(FOLDER, self._port)
@@ -182,7 +180,7 @@ class Writer(threading.Thread):
         self.stopped = threading.Event()
 
     def wait(self, writes: int) -> None:
-        """Wait until so many further writes were acknowledged."""
+        """Wait until this many further writes were acknowledged."""
         until, wanted = time.monotonic() + START_S, self.acknowledged + writes
         while self.acknowledged < wanted:
             if time.monotonic() > until:

@@ -107,7 +107,7 @@ def compare_ranker(forums: Mapping[str, Forum], questions: Sequence[Question], r
 
 
 def write_delays(forum: Forum) -> dict[str, Any]:
-    """Return how long a write takes until the engine has it, at so many writes a second while one follower indexes."""
+    """Return how long a write takes until the engine has it, at ``WRITES_PER_S`` while one thread indexes."""
     questions = [
         Question(f"new{place}", question.title, question.body) for place, question in enumerate(forum.questions(), 1)
     ]

@@ -3,7 +3,7 @@
 Command: ``python -m benchmarks.evidence FORUM``, FORUM being an indexed forum with duplicate links
 (``askalike index ../shared/data/travel-stackexchange --into FORUM``). A query is a question that is linked as a
 duplicate; it is left out of the forum itself, and its canonical question is to be found. "earlier" leaves out what was
-linked to the same question later, as when the query was asked; "all" keeps it. Reciprocal rank among ten hits;
+linked to the same question later than the query; "all" keeps it. Reciprocal rank among ten hits;
 differences are paired over queries. Writes ``results/evidence.json``.
 """
 

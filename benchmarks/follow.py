@@ -23,7 +23,6 @@ import json
 import mmap
 import os
 import random
-import re
 import resource
 import shutil
 import signal
@@ -50,7 +49,7 @@ from askalike.follow.webhook import receive
 from askalike.forum import ForumSettings, ImportOptions
 from askalike.readers.frame import ReadOptions
 from askalike.store import ForumLayout
-from benchmarks.record import option_parser, write
+from benchmarks.record import memory_mb, option_parser, write
 
 sys.path.insert(0, str(REPOSITORY))
 from tests.fake_discourse import FAILURES, Chances, FakeDiscourse, serving
@@ -230,16 +229,6 @@ def shares(ordered: list[float]) -> dict[str, Any]:
     return {"events": len(ordered), **at, "longest": round(ordered[-1], 2)}
 
 
-def peak_mb(process: subprocess.Popen[bytes]) -> int:
-    """Return the most memory that a process has had, 0 for one that ended."""
-    try:
-        status = Path(f"/proc/{process.pid}/status").read_text()
-    except OSError:
-        return 0
-    peak = re.search(r"VmHWM:\s+(\d+)", status)
-    return int(peak[1]) // 1024 if peak else 0
-
-
 def unread(layout: ForumLayout, since_s: float) -> bool:
     """Return whether a topic was not read again since a moment."""
     with contextlib.closing(sqlite3.connect(layout.follow)) as connection:
@@ -297,7 +286,7 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
                         )
                 if process.poll() is not None:
                     raise SystemExit(f"the follower ended with {process.returncode}")
-                most_mb = max(most_mb, peak_mb(process))
+                most_mb = max(most_mb, memory_mb(process.pid, "VmHWM"))
                 process.send_signal(signal.SIGKILL)
                 process.wait()
                 done += fake.now_s < end_s or done < kills
@@ -308,7 +297,7 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
             process = start(folder, address, clock, "--last")
             while process.poll() is None:
                 time.sleep(0.2)
-                most_mb = max(most_mb, peak_mb(process))
+                most_mb = max(most_mb, memory_mb(process.pid, "VmHWM"))
                 if time.monotonic() > shown_s + 30:
                     shown_s = time.monotonic()
                     print(f"{shown_s - began:6.0f} s: settling, {fake.counts['requests']} requests", flush=True)

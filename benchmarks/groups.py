@@ -21,10 +21,8 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 import shutil
 import time
-from collections import Counter
 from collections.abc import Collection, Mapping
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -83,39 +81,17 @@ def read_judged() -> list[dict[str, Any]]:
 
 def reading() -> dict[str, Any]:
     """Return how many pairs of groups were read as the same."""
-    judged = read_judged()
-    by_draw: dict[str, dict[Ends, float]] = {}
-    for row in judged:
-        by_draw.setdefault(row["drawn"], {})[row["first"], row["second"]] = fmean(row["grades"])
-    every = {pair: grade for grades in by_draw.values() for pair, grade in grades.items()}
-    twice = [row["grades"] for row in judged if len(row["grades"]) > 1]
+    grades = {(row["first"], row["second"]): fmean(row["grades"]) for row in read_judged()}
     alone, linked = (
         compared(f"groups-{name}.forum", "travel-stackexchange", has_links=name == "linked")
         for name in ("without-links", "linked")
     )
-    duplicates = {
-        (min(link.source_id, link.target_id), max(link.source_id, link.target_id))
-        for link in linked.store.links()
-        if link.kind == "duplicate"
-    }
-    shown, more = within(linked, DEFAULT_MINIMUM), within(linked, MINIMA[0])
-    groups = linked.groups.find()
     return {
-        "shown": share(shown, every, minimum=DEFAULT_MINIMUM),
-        "shown, linked": share(shown & duplicates, every),
-        "shown, by probability alone": share(shown - duplicates, every),
-        "from 0.6": share(more - shown, by_draw["from 0.6"]),
+        "shown": share(within(linked, DEFAULT_MINIMUM), grades, minimum=DEFAULT_MINIMUM),
         "without links": {
-            str(minimum): share(within(alone, minimum), every, groups=len(alone.groups.find(minimum)))
+            str(minimum): share(within(alone, minimum), grades, groups=len(alone.groups.find(minimum)))
             for minimum in MINIMA
         },
-        "read twice": {
-            "pairs": len(twice),
-            "same grade": sum(grades[0] == grades[1] for grades in twice),
-            "both 2 or 3, or neither": sum((grades[0] >= 2) == (grades[1] >= 2) for grades in twice),
-        },
-        "kinds": Counter(group.kind for group in groups),
-        "largest": max(len(group.members) for group in groups),
     }
 
 
@@ -136,11 +112,7 @@ def cost() -> dict[str, Any]:
     forum = Forum.create(path, settings=WORDS_ALONE)
     forum.load(need_data("reddit/questions.jsonl.gz"))
     nums = list(forum.store.nums_by_id([question.id for question in forum.questions()]).values())
-    began = time.perf_counter()
-    forum.pairs.advance(0.0)  # reads all texts in slices; compares no more than one
-    while forum.pairs.store.next_unread(1):
-        forum.pairs.advance(0.0)
-    texts_s = time.perf_counter() - began
+    forum.pairs.read_texts()
     rng = random.Random(0)
     rng.shuffle(nums)
     pairs: list[Pair] = []
@@ -152,7 +124,6 @@ def cost() -> dict[str, Any]:
         pairs += [Pair(min(ends), max(ends), rng.uniform(0.1, 1.0)) for ends in zip(chain, chain[2:], strict=False)]
     with forum.pairs.store.writing() as store:
         store.put(pairs)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.perf_counter()
     nodes = forum.groups.nodes(0.5)
     first_s = time.perf_counter() - began
@@ -165,20 +136,15 @@ def cost() -> dict[str, Any]:
         began = time.perf_counter()
         forum.groups.nodes(0.5)
         changed.append(time.perf_counter() - began)
-    began = time.perf_counter()
-    listed = len(list(forum.groups.describe(nodes[:20])))
     return {
         "questions": len(nums),
         "pairs": len(pairs),
         "groups": len(nodes),
-        "reading all texts, s": round(texts_s, 1),
         "first, s": round(first_s, 2),
-        "memory of the first, MB": round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024),
         "after one link or judgement, ms": {
             "median": round(1000 * sorted(changed)[10], 1),
             "most": round(1000 * max(changed), 1),
         },
-        "a page of groups, ms": round(1000 * (time.perf_counter() - began) / max(1, listed) * 20, 1),
     }
 
 

@@ -1,12 +1,12 @@
-"""A forum in several languages: how well they are told apart, and what is found by the rules of each.
+"""A forum in several languages: how well they are detected, and how well searches by the rules of each do.
 
 Command: ``python -m benchmarks.languages``. The forum: all questions of Reddit's communities of countries and language
 learners, most of them in English, and 2,000 others at random.
 
-- Told apart: titles alone. What a title is in is taken to be what all detectors that are installed say of the body
-  (100 characters or more). Beside ours, each detector with the forum's languages alone; sizes are those on disk.
-- Found: a question is stored without the first sentences of its body, which are asked (at most 300 characters); the
-  figure is the mean of 1 / rank of the question among the first ten, by the default search. Forums:
+- Detection: titles alone. The language of a title is the one in which all installed detectors agree for the body (100
+  characters or more). Beside ours, each detector with the forum's languages alone; sizes are those on disk.
+- Search: a question is stored without the first sentences of its body, which are the query (at most 300 characters).
+  The figure is the mean of 1 / rank of the question among the first ten, by the default search. Forums:
   ``english`` reads all as English, ``none`` keeps all words as they are, ``each`` reads each by its own language.
 Differences are in pairs, with 95 % intervals by bootstrap. Writes ``results/languages.json``.
 """
@@ -62,7 +62,7 @@ def questions() -> list[Question]:
 
 
 def rivals() -> dict[str, tuple[Callable[[str], str], Sequence[str]]]:
-    """Return detectors that are installed: name → what it says of a text, and the distributions it needs."""
+    """Return the installed detectors: name → text to language, and the distributions that it needs."""
     detectors: dict[str, tuple[Callable[[str], str], Sequence[str]]] = {}
     langid = importlib.import_module("py3langid.langid")
     naive = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE)

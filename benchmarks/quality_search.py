@@ -12,7 +12,7 @@ after that it takes minutes: what a forum holds is not encoded again.
 - ``…, not learned here``: by weights of the scorer that were learned without the set's forum (``benchmarks.scorer``).
   SemEval is Qatar's; nothing was learned from Quora.
 
-Retrieval asks for ten hits, as a search does unless it is told otherwise, and ten of each system count. Where
+Retrieval asks for ten hits, the default of a search, and ten of each system count. Where
 candidates or pairs are given, the probability of each decides, in a forum that holds all questions of the set.
 Intervals are bootstrap percentiles over queries (pairs), 95 %; tests are paired randomisation tests.
 """

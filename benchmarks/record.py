@@ -77,6 +77,15 @@ def processor_total_s() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
+def memory_mb(process: int | str, name: str) -> int:
+    """Return a size that Linux reports of a process, such as "VmHWM"; 0 of one that has ended."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return int(next((line.split()[1] for line in lines if line.startswith(f"{name}:")), "0")) // 1024
+
+
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     """Return p50, p95, p99 and mean in milliseconds."""
     milliseconds = 1000 * np.array(seconds)

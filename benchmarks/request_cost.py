@@ -53,7 +53,7 @@ RESULT: Final = schemas.Similar("probability", 1.0, (), ())
 
 
 def own(folder: str) -> Any:
-    """Return the service's application, whose threads are asked for nothing."""
+    """Return the service's application, whose threads have no work."""
     settings = ServeSettings(folder, limits=Limits(rate=0))
     forum = ServedForum(Access(settings), Metrics())
     forum.service = Service.open(settings, forum.metrics)

@@ -6,14 +6,13 @@ in 100 are replaced by words drawn from all texts as often as they occur there, 
 not the same, and every word stays as common as it was; the vocabulary does not grow with the copies, as a real forum's
 would.
 
-The forum is built in a process of its own. Meanwhile this one looks at the write-ahead log and takes the lock of
-writers for a moment, over and over, to see how long another writer would have waited. Searches are of titles, and of
-titles and bodies, of real questions that are in the forum and excluded from their answers. All times but those of
-indexing and waiting are processor time of one thread, which a busy machine changes little. bm25s searches titles in
-forums of up to ``--rivals`` questions.
+The forum is built in a process of its own. Meanwhile this one takes the lock of writers for a moment, over and over, to
+see how long another writer would have waited. Searches are of titles, and of titles and bodies, of real questions that
+are in the forum and excluded from their answers. All times but those of indexing and waiting are processor time of one
+thread, which a busy machine changes little. bm25s searches titles in forums of up to ``--rivals`` questions.
 
-``--asked FOLDER…`` searches forums that are there, as ``--keep`` leaves them, in turns, so that a machine that is fast
-at one moment and slow at another favours none of them: titles, and titles and bodies.
+``--asked FOLDER…`` searches existing forums, as ``--keep`` leaves them, in turns, so that a machine that is fast at one
+moment and slow at another favours none of them: titles, and titles and bodies.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -40,7 +39,7 @@ import numpy as np
 from recipes.folders import WORK
 
 from askalike import Filters, Forum, Query, Question
-from benchmarks.record import option_parser, percentiles, processor_s, reddit_rows, write
+from benchmarks.record import memory_mb, option_parser, percentiles, processor_s, reddit_rows, write
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.scale"
 REAL: Final = 224_741
@@ -72,7 +71,7 @@ def replace_words(text: str, pool: list[str], chance: np.random.Generator) -> st
 
 
 def write_archive(path: Path, size: int) -> None:
-    """Write so many questions: the real ones, then copies of them with other words."""
+    """Write ``size`` questions: the real ones, then copies of them with other words."""
     pool: list[str] = []
     for row in reddit_rows():
         pool += row["body"].split()[:40]
@@ -95,47 +94,34 @@ def write_archive(path: Path, size: int) -> None:
 # -- building ----------------------------------------------------------------------------------------------------------
 
 
-class Sampler:
-    """Calls a function every ``SAMPLED_EVERY_S`` seconds, on a thread, for as long as the context lasts."""
+@contextlib.contextmanager
+def sampling(sample: Callable[[], None]) -> Iterator[None]:
+    """Call a function every ``SAMPLED_EVERY_S`` seconds, on a thread, for as long as the context lasts."""
+    is_over = threading.Event()
 
-    def __init__(self, sample: Callable[[], None]) -> None:
-        self._sample = sample
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+    def run() -> None:
+        while not is_over.wait(SAMPLED_EVERY_S):
+            sample()
 
-    def __enter__(self) -> Sampler:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._is_over.wait(SAMPLED_EVERY_S):
-            self._sample()
-
-
-def memory_mb(process: str, name: str) -> int:
-    """Return a size that the system knows of a process."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    return int(next((line.split()[1] for line in lines if line.startswith(f"{name}:")), "0")) // 1024
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def build(folder: Path, archive: Path) -> dict[str, Any]:
     """Build the forum in this process; return what it took."""
-    own_mb = worker_mb = 0
+    own_mb = 0
 
     def sample() -> None:
-        nonlocal own_mb, worker_mb
+        nonlocal own_mb
         own_mb = max(own_mb, memory_mb("self", "RssAnon"))
-        for children in Path("/proc/self/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                for process in children.read_text().split():
-                    worker_mb = max(worker_mb, memory_mb(process, "VmHWM"))
 
     began = time.perf_counter()
-    with Sampler(sample), Forum.create(folder) as forum:
+    with sampling(sample), Forum.create(folder) as forum:
         report = forum.load(archive)
         encoded = forum.indexes.state().entries
     seconds = time.perf_counter() - began
@@ -152,20 +138,17 @@ def build(folder: Path, archive: Path) -> dict[str, Any]:
         "peak_memory_mb": {
             "this process": own.ru_maxrss // 1024,
             "this process, without mapped files": own_mb,
-            "a worker": worker_mb,
         },
     }
 
 
 def build_watched(folder: Path, archive: Path) -> dict[str, Any]:
     """Build the forum in another process; return what it took, and how long another writer would have waited."""
-    database, log_bytes, longest_wait_s = folder / "archive.sqlite", 0, 0.0
+    database, longest_wait_s = folder / "archive.sqlite", 0.0
 
     def sample() -> None:
-        nonlocal log_bytes, longest_wait_s
-        try:
-            log_bytes = max(log_bytes, database.with_name("archive.sqlite-wal").stat().st_size)
-        except FileNotFoundError:
+        nonlocal longest_wait_s
+        if not database.with_name("archive.sqlite-wal").exists():
             return
         began = time.perf_counter()
         with contextlib.closing(sqlite3.connect(database, timeout=600, isolation_level=None)) as connection:
@@ -173,12 +156,11 @@ def build_watched(folder: Path, archive: Path) -> dict[str, Any]:
             connection.execute("ROLLBACK")
         longest_wait_s = max(longest_wait_s, time.perf_counter() - began)
 
-    with Sampler(sample):
+    with sampling(sample):
         words = [sys.executable, "-m", "benchmarks.scale", "--build", str(folder), str(archive)]
         printed = subprocess.check_output(words, text=True)
     report: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return report | {
-        "largest write-ahead log, MB": round(log_bytes / 1e6, 1),
         "longest wait of another writer, s": round(longest_wait_s, 2),
         "load_5_min_at_end": round(os.getloadavg()[1], 2),
     }
@@ -290,7 +272,7 @@ def main() -> None:
     parser = option_parser(__doc__)
     parser.add_argument("--questions", type=int, default=REAL)
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--rivals", type=int, default=300_000, help="build bm25s up to so many questions")
+    parser.add_argument("--rivals", type=int, default=300_000, help="largest forum that bm25s searches too")
     parser.add_argument("--keep", action="store_true", help="leave the forum, for --asked and other measurements")
     parser.add_argument("--asked", nargs="+", type=Path, metavar="FOLDER", help="search these forums in turns instead")
     parser.add_argument("--build", nargs=2, type=Path, help=argparse.SUPPRESS)

@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from recipes.encoder.evaluate import read_transformer
 from recipes.scorer.fit import fitted, to_json, without
 from recipes.scorer.pairs import FORUMS, HANDWRITTEN, JUDGED, QUORA, Pairs, all_pairs, graded_ndcg
 
 from askalike.evaluation.significance import bootstrap_mean
 from askalike.models.encoder_settings import GENERAL_CHARACTERS, EncoderSettings, general_settings
 from askalike.models.text_questions import TextQuestions, loaded
-from askalike.models.transformer import Transformer
-from askalike.models.transformer_folder import read_folder
 from askalike.search.differences import DIFFERENCES
 from askalike.search.features import ANSWERS, COSINE, FEATURES, WORDS, Floats
 from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, Scorer, probability, read_scorers
@@ -37,7 +35,6 @@ from benchmarks.record import RESULTS, compare, hundredths, option_parser, proce
 COMMAND: Final = "python -m benchmarks.scorer"
 BINS: Final = 10
 FOLDS: Final = 6
-PIECES: Final = 128
 TIMED: Final = 128
 GROUPS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "one cosine": ((COSINE,), ()),
@@ -190,8 +187,7 @@ def known_answers(pairs: Sequence[Pairs], score: Score) -> dict[str, Any]:
 
 def read_encoder(name: str, folder: Path) -> TextQuestions:
     """Return an encoder of sentence-transformers' folder that reads as much as the bundled one."""
-    shape = read_folder(folder)
-    encoder = Transformer(replace(shape, max_pieces=min(shape.max_pieces, PIECES)))
+    encoder = read_transformer(folder)
     width = encoder.dimensions
     settings = EncoderSettings("python", name=name, dimensions=width, width=width, max_characters=GENERAL_CHARACTERS)
     return TextQuestions(encoder, settings)

@@ -2,7 +2,7 @@
 
 Command: ``python -m benchmarks.serve_attack [--seconds S]``. The forum holds the first 5,000 Reddit questions. The
 service is a process of its own with the default rate and 1,024 file handles; it listens on the loopback alone, where
-each attacker has an address of its own (127.0.0.2 and on), as strangers would. Each attack goes on for so many seconds,
+each attacker has an address of its own (127.0.0.2 and on), as strangers would. Each attack goes on for S seconds,
 over a bounded number of connections. The healthy client is a third process: it searches for questions of the forum,
 every second time over a new connection, and its slowest answers show how much of the service the attack takes.
 """
@@ -80,7 +80,7 @@ class Attack:
         return line.split()[1].decode() if line.startswith(b"HTTP/1.1 ") else "closed"
 
     async def many(self, count: int, act: Callable[[int], Awaitable[None]]) -> None:
-        """Let so many act at once until the end."""
+        """Run ``count`` of an action at once until the end."""
 
         async def bounded(number: int) -> None:
             try:

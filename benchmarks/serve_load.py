@@ -4,12 +4,12 @@ Command: ``python -m benchmarks.serve_load [--seconds S] [--steady S] [--workers
 Reddit questions. ``--mixed`` measures one thing alone, on the first 5,000: 64 clients search and write in turn for a
 minute; then the service is stopped, and every write that it acknowledged is looked for. The service is a process of its
 own; the client, asyncio with connections that stay open, is this one, on the same machine: both share its cores. Each
-search is a question of the forum, with the library's own time for the same beside it. At the end the same is asked for
-minutes, while memory is watched.
+search is a question of the forum, with the library's own time for the same beside it. At the end such searches go on
+for minutes, while memory is watched.
 
 Connections that ask again at once measure what the service can do: with n of them, and r answers a second, each waits
-n / r seconds on average, however fast a search is. So 16 also ask by chance, so often a second in all as askers would
-(``PACES``), and an answer's time counts from the moment when it was to be asked.
+n / r seconds on average, however fast a search is. So 16 also ask at random moments, at the rates of ``PACES`` in all,
+and an answer's time counts from the moment when its request was due.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PACES = (50, 100, 150)
 WRITERS = 32
 """Connections that write: enough that they ask as often as wanted even while each answer takes a second."""
 STEADY = ("title", 16, 20)
-"""What is asked while memory is watched: connections, writes a second."""
+"""The load while memory is watched: kind of search, connections, writes a second."""
 KINDS = ("title", "title and body")
 SAMPLED = 500
 LIBRARY = 200
@@ -51,12 +51,24 @@ WRITE_EVERY = 4
 
 @dataclass
 class Tally:
-    """What came of one measurement."""
+    """What came of one measurement.
+
+    Args:
+        seconds, writes: how long each search and each write took.
+        statuses: of the answers.
+        stored: question → its title as acknowledged last, or None once it was deleted.
+    """
 
     seconds: list[float] = field(default_factory=list)
     writes: list[float] = field(default_factory=list)
-    refused: int = 0
+    statuses: Counter[int] = field(default_factory=Counter)
     memory_mb: list[tuple[float, float]] = field(default_factory=list)
+    stored: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def refused(self) -> int:
+        """Return how many answers were not 200."""
+        return self.statuses.total() - self.statuses[200]
 
 
 class Connection:
@@ -98,7 +110,7 @@ class Connection:
 async def measure(
     running: Running, bodies: Sequence[bytes], connections: int, writes_per_s: int, seconds: float, pace: float = 0
 ) -> Tally:
-    """Ask for so long over so many connections; meanwhile others write so often, each its share.
+    """Search over some connections for a time, while others write at a rate.
 
     Args:
         pace: searches a second of all connections; 0 for as many as are answered.
@@ -117,7 +129,7 @@ async def measure(
                 began = time.perf_counter()
             status = await connection.ask("POST", "/v1/similar", chance.choice(bodies))
             tally.seconds.append(time.perf_counter() - began)
-            tally.refused += status != 200
+            tally.statuses[status] += 1
         connection.close()
 
     async def change(writer: int) -> None:
@@ -130,7 +142,7 @@ async def measure(
             before = time.perf_counter()
             status = await connection.ask("PUT", f"/v1/questions/load-{writer}-{number % 100}", body.encode())
             tally.writes.append(time.perf_counter() - before)
-            tally.refused += status != 200
+            tally.statuses[status] += 1
             await asyncio.sleep(max(0.0, began + number * WRITERS / writes_per_s - time.perf_counter()))
         connection.close()
 
@@ -144,23 +156,9 @@ async def measure(
     return tally
 
 
-@dataclass
-class MixedTally:
-    """What came of the requests of 64 clients.
-
-    Args:
-        stored: question → its title as acknowledged last, or None once it was deleted.
-    """
-
-    searches: list[float] = field(default_factory=list)
-    writes: list[float] = field(default_factory=list)
-    statuses: Counter[int] = field(default_factory=Counter)
-    stored: dict[str, str | None] = field(default_factory=dict)
-
-
-async def search_and_write(port: int, bodies: Sequence[bytes], seconds: float) -> MixedTally:
+async def search_and_write(port: int, bodies: Sequence[bytes], seconds: float) -> Tally:
     """Let 64 clients search, add, edit and delete for so long, each over one connection."""
-    tally, end = MixedTally(), time.perf_counter() + seconds
+    tally, end = Tally(), time.perf_counter() + seconds
 
     async def be_client(client: int) -> None:
         chance, connection, own = random.Random(client), Connection(port), list[str]()
@@ -170,7 +168,7 @@ async def search_and_write(port: int, bodies: Sequence[bytes], seconds: float) -
                 break
             if number % WRITE_EVERY:
                 status = await connection.ask("POST", "/v1/similar", chance.choice(bodies))
-                tally.searches.append(time.perf_counter() - began)
+                tally.seconds.append(time.perf_counter() - began)
             else:
                 name = chance.choice(own) if own and chance.random() < 0.5 else f"c{client}-{number}"
                 title = None if name in own and chance.random() < 0.4 else f"written by {client} as number {number}"
@@ -218,7 +216,7 @@ def measure_mixed(workers: int) -> dict[str, object]:
         "seconds": MIXED_S,
         "workers": workers,
         "questions": MIXED_QUESTIONS,
-        "searches": {**percentiles(tally.searches), "count": len(tally.searches)},
+        "searches": {**percentiles(tally.seconds), "count": len(tally.seconds)},
         "writes": {**percentiles(tally.writes), "count": len(tally.writes)},
         "statuses": {str(status): count for status, count in sorted(tally.statuses.items())},
         "lost_or_wrong": len(wrong),

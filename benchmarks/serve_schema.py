@@ -34,7 +34,7 @@ CHECKS = (
 
 
 def main() -> None:
-    """Ask for so long, and write how many requests were made."""
+    """Send requests for a time, and write how many were sent."""
     parser = option_parser(__doc__)
     parser.add_argument("--seconds", type=int, default=300)
     options = parser.parse_args()
@@ -72,7 +72,7 @@ def main() -> None:
     statuses = re.findall(r'"status": (\d+)', (folder.parent / "service.log").read_text(encoding="utf-8"))
     errors = sum(status.startswith("5") for status in statuses)
     if errors or run.returncode:
-        sys.exit(f"{errors} server errors" if errors else "an answer is not as the document says")
+        sys.exit(f"{errors} server errors" if errors else "an answer differs from the document")
     write("serve-schema", COMMAND, {"requests": len(statuses), "server_errors": errors})
 
 

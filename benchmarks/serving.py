@@ -79,6 +79,14 @@ def running(module: Sequence[str], log: Path, environment: Mapping[str, str] | N
         process.wait(60)
 
 
+def kill_family(pid: int) -> None:
+    """Kill a process, and wait until its children have noticed."""
+    first = psutil.Process(pid)
+    family = [first, *first.children(recursive=True)]
+    first.kill()
+    psutil.wait_procs(family, timeout=60)
+
+
 def memory_mb(pid: int) -> tuple[float, float]:
     """Return what a process and its children hold in memory, and what of files is mapped and cached for them, in MB."""
     own = mapped = 0

@@ -212,7 +212,7 @@ class Search:
     """A forum's search as its users get it, by the default ranker; the forum holds every question of its tasks.
 
     Args:
-        shown: so many hits are asked for, which decides how many candidates are compared.
+        shown: hits of each search, which decides how many candidates are compared.
     """
 
     def __init__(self, forum: Forum, shown: int = Query("").k) -> None:

@@ -34,7 +34,7 @@ COMMAND: Final = "OMP_NUM_THREADS=1 python -m benchmarks.vector_search"
 LIMIT: Final = 10
 QUERIES: Final = 200
 EXHAUSTIVE: Final = 40
-"""Queries that are asked of what compares all vectors."""
+"""Queries of indexes that compare all vectors."""
 MILLION: Final = 1_000_000
 LIKENESS: Final = 0.8
 LINKS, BREADTH = 16, 80

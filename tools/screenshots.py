@@ -43,7 +43,7 @@ def ask(page: Page) -> None:
 
 
 def review(page: Page) -> None:
-    """Look at a pair whose titles say the same in other words."""
+    """Look at a pair whose titles ask the same in other words."""
     page.goto("./#/review?minimum=0.2")
     page.wait_for_selector("#pair details")
     while PAIR not in page.locator("#pair h2").first.inner_text():

@@ -9,21 +9,19 @@ package's folder from its state, or from MiniLM itself where none is named; ``ev
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.record import reddit_rows, write
+
 from askalike.text.markup import plain_text
-from recipes.folders import MINILM, REPOSITORY, need_data
+from recipes.folders import MINILM, REPOSITORY
 
 if TYPE_CHECKING:
     from recipes.encoder.distill import CommunityQuestion
 
 PACKAGED: Final = REPOSITORY / "src" / "askalike" / "data" / "models" / "general"
-QUESTIONS: Final = "reddit/questions.jsonl.gz"
 BODY_CHARACTERS: Final = 1_500
 COMPARED: Final = 400
 SAMPLES: Final = 400
@@ -35,10 +33,9 @@ def read_questions() -> dict[str, list[CommunityQuestion]]:
     from recipes.encoder.distill import CommunityQuestion
 
     questions: dict[str, list[CommunityQuestion]] = {}
-    with gzip.open(need_data(QUESTIONS), "rt", encoding="utf-8") as lines:
-        for row in map(json.loads, lines):
-            body = plain_text(row["body"] or "", "markdown")[:BODY_CHARACTERS]
-            questions.setdefault(row["tags"][0], []).append(CommunityQuestion(row["title"], body))
+    for row in reddit_rows():
+        body = plain_text(row["body"] or "", "markdown")[:BODY_CHARACTERS]
+        questions.setdefault(row["tags"][0], []).append(CommunityQuestion(row["title"], body))
     return questions
 
 
@@ -57,8 +54,7 @@ def run_export(options: argparse.Namespace) -> None:
     """Write the package's folder, and print its size and how near its vectors are to those in float32."""
     from recipes.encoder.export import cosines_to_float32, export
 
-    with gzip.open(need_data(QUESTIONS), "rt", encoding="utf-8") as lines:
-        rows = list(map(json.loads, islice(lines, COMPARED + SAMPLES)))
+    rows = reddit_rows(COMPARED + SAMPLES)
     texts: Sequence[str] = [f"{row['title']}\n{row['body'] or ''}"[:BODY_CHARACTERS] for row in rows]
     manifest = export(options.base, options.state, options.out, texts[COMPARED:])
     size = sum(file.stat().st_size for file in options.out.iterdir())
@@ -69,8 +65,6 @@ def run_export(options: argparse.Namespace) -> None:
 
 def run_evaluate(options: argparse.Namespace) -> None:
     """Judge encoders and write the result."""
-    from benchmarks.record import write
-
     from recipes.encoder.evaluate import evaluate
 
     names = " ".join(f"{name}=FOLDER" for name, _ in options.encoders)
@@ -79,8 +73,6 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 def run_adapt(options: argparse.Namespace) -> None:
     """Adapt the bundled encoder to forums, judge it and write the result."""
-    from benchmarks.record import write
-
     from recipes.encoder.adapt import FORUMS, adapt
 
     forums = options.forums or FORUMS

@@ -38,7 +38,7 @@ class DistillSettings:
     """How the student is trained.
 
     Args:
-        communities, questions: of a batch: so many questions of each of so many communities.
+        communities, questions: of a batch: its communities, and the questions of each.
         wholes: questions of a batch whose title with body is read too.
         temperature: τ.
         squares, projection: a and b.

@@ -1,6 +1,6 @@
 """Write the bundled encoder from a folder of the sentence-transformers kind, with a trained student's weights or not.
 
-Texts are cut at 128 pieces: only so many positions are kept. Everything large is in 8 bits, balanced by sample texts.
+Texts are cut at 128 pieces: no more positions are kept. Everything large is in 8 bits, balanced by sample texts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The scorer's weights: what is alike is learned from judged pairs; what differs, with that held, from near-copies too.
+"""The fit of the scorer's weights, in two steps: of what is alike in two questions, then of what differs.
 
-In one fit the many near-copies, in which shared words say nothing, would take the weight of shared words away, which
+The first step learns from judged pairs. The second leaves those weights as they are and learns from near-copies too: in
+one fit the many near-copies, in which nearly all words are shared, would take away the weight of shared words, which
 orders the candidates of every search.
 
 Weights that are fitted without a forum judge that forum (``benchmarks.scorer``); those of all lie in the package.
@@ -28,11 +29,11 @@ COMMAND: Final = "python -m recipes.scorer"
 WEIGHTS: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
 ALIKE: Final = {WORDS: (*WORD_FEATURES, ANSWERS), VECTORS: (COSINE, *WORD_FEATURES, ANSWERS)}
 FREE_OFFSET: Final = 5.0
-"""Standard deviation of the offset of sets of which half of the pairs are the same, as of no forum's candidates."""
+"""Standard deviation of the offset of hand-written pairs and Quora, of which half are the same, unlike in a forum."""
 PENALTY: Final = 10.0
 PENALTY_OF_DIFFERENCES: Final = 3.0
 LEAST_SPREAD: Final = 0.15
-"""A feature that few pairs have is scaled as one that spreads so far, so that its weight is penalised too."""
+"""Least deviation by which a feature is scaled, so that the weight of a rare one is penalised too."""
 AMONG_CANDIDATES: Final = 3.0
 """How much the order of a query's candidates counts beside the likelihood of grades."""
 WEIGHT_OF_KIND: Final = {

@@ -1,8 +1,8 @@
-"""Titles that differ from a forum's titles in one thing, and titles that say the same in other words.
+"""Titles that differ from a forum's titles in one thing, and titles that ask the same in other words.
 
 The judged pools have next to no question that another one repeats but for a number, a name, "not", an opposite or the
 direction, so that they cannot teach what such a difference means. A near-copy asks something else (grade 0), a
-rephrasing the same (grade 3). Both are reworded by the same rules, so that rewording says nothing of the grade.
+rephrasing the same (grade 3). Both are reworded by the same rules, so that rewording does not reveal the grade.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def reword(title: str, chance: random.Random, analyzer: Analyzer) -> str:
 
 
 def near_copies(titles: Sequence[str], chance: random.Random, analyzer: Analyzer) -> list[tuple[str, str, str]]:
-    """Return the kind of each pair, a title of the forum, and what was made of it; "reworded" says the same."""
+    """Return the kind of each pair, a title of the forum, and the changed title; "reworded" ones ask the same."""
     fitting = [title for title in titles if LEAST_LENGTH <= len(title) <= MOST_LENGTH]
     names = sorted({name for title in titles for name in names_in(title).values()})
     pairs: list[tuple[str, str, str]] = []

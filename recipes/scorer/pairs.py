@@ -2,7 +2,7 @@
 
 Judged pairs (grades 0 to 3, read by the guide of ``judged-pools``):
 
-- "pool": the graded pools of four forums, some pairs read twice;
+- "pool": the graded pools of four forums, some pairs graded twice;
 - "other": ``judged.jsonl`` beside this file, 226 queries of eleven forums, six or seven candidates each, the best of a
   first fit and of MiniLM, read once by one language model; the 40 of the bundled forum with two from further down;
 - "drawn": ``judged-drawn.jsonl``, 404 queries drawn by chance from eight forums, with 5,178 candidates of four systems,
@@ -166,7 +166,7 @@ def open_forum(name: str, questions: Sequence[Question] = ()) -> Forum:
 
 
 def graded() -> Iterator[tuple[str, str, str, str, dict[str, float]]]:
-    """Yield kind, forum, query, how it was asked, and the mean grade of each candidate."""
+    """Yield kind, forum, id and form of each judged query, and the mean grade of each candidate."""
     for line in need_data("judged-pools/pools.jsonl").read_text(encoding="utf-8").splitlines():
         pool = json.loads(line)
         grades = {candidate["id"]: float(candidate["grade"]) for candidate in pool["candidates"]}
@@ -190,7 +190,7 @@ def graded_ndcg(scores: Floats, grades: Floats) -> float:
 
 
 def judged_pairs(sites: Mapping[str, Site]) -> Iterator[Pairs]:
-    """Yield what was read: each query as it was asked, and in its other form where it has a body."""
+    """Yield the judged queries: in the form in which they were judged, and in the other where they have a body."""
     for kind, forum, identifier, form, grades in graded():
         site = sites[forum]
         questions = site.forum.store.questions_by_id([identifier, *grades])
