@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import time
 from collections.abc import Container, Mapping
 from dataclasses import replace
@@ -25,7 +24,7 @@ from askalike import Forum
 from askalike.forum.pairs import LEAST_SCORE, PARTNERS, _as_query, _plain
 from askalike.search import Searcher
 from askalike.types import Question
-from benchmarks.record import option_parser, processor_total_s, write, write_reddit
+from benchmarks.record import create_reddit_forum, option_parser, processor_total_s, write
 
 COMMAND: Final = "python -m benchmarks.likely_pairs"
 DEPTH: Final = 300
@@ -123,14 +122,12 @@ def main() -> None:
     parser = option_parser(__doc__)
     parser.add_argument("--questions", type=int, default=224_741)
     parser.add_argument("--sample", type=int, default=600)
-    parser.add_argument("--forum", type=Path, help="a forum that is there; its pairs are found anew")
+    parser.add_argument("--forum", type=Path, help="an existing forum; its pairs are found anew")
     options = parser.parse_args()
     folder = options.forum
     if folder is None:
         folder = WORK / "likely-pairs.forum"
-        shutil.rmtree(folder, ignore_errors=True)
-        with Forum.create(folder) as forum:
-            forum.load(write_reddit(WORK / "likely-pairs.jsonl", options.questions))
+        create_reddit_forum(folder, options.questions).close()
     body = measure(folder, options.sample)
     print(json.dumps(body, indent=1))
     size = body["questions"]

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -52,6 +53,15 @@ def write_reddit(path: Path, count: int) -> Path:
     with path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in reddit_rows(count))
     return path
+
+
+def create_reddit_forum(folder: Path, count: int) -> Forum:
+    """Return a new forum of the first questions of the Reddit set, open."""
+    shutil.rmtree(folder, ignore_errors=True)
+    archive = write_reddit(folder.with_suffix(".jsonl"), count)
+    forum = Forum.create(folder)
+    forum.load(archive)
+    return forum
 
 
 def reddit_forum() -> Path:

@@ -15,19 +15,16 @@ import json
 import multiprocessing
 import random
 import resource
-import shutil
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from recipes.folders import WORK
 
-from askalike import Forum
 from askalike.client import Client
 from askalike.operations import OPERATIONS
-from benchmarks.record import option_parser, percentiles, write, write_reddit
+from benchmarks.record import create_reddit_forum, option_parser, percentiles, write
 from benchmarks.serve_load import Connection, requests
 from benchmarks.serving import memory_mb, serving
 
@@ -338,22 +335,15 @@ async def _until_end(attack: Callable[[Attack], Awaitable[None]], attacker: Atta
             await attack(attacker)
 
 
-def forum_of(count: int) -> tuple[Path, list[bytes]]:
-    """Return a forum of real questions, and searches for some of them."""
-    folder = WORK / "serve" / "attack.forum"
-    shutil.rmtree(folder, ignore_errors=True)
-    with Forum.create(folder) as forum:
-        forum.load(write_reddit(WORK / "serve" / "attack.jsonl", count))
-        return folder, requests(forum, "title")
-
-
 def main() -> None:
     """Attack in every way, and write the result."""
     parser = option_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--only", default="", help="attacks whose names hold this")
     options = parser.parse_args()
-    folder, bodies = forum_of(QUESTIONS)
+    folder = WORK / "serve" / "attack.forum"
+    with create_reddit_forum(folder, QUESTIONS) as forum:
+        bodies = requests(forum, "title")
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     chosen = {name: attack for name, attack in ATTACKS.items() if options.only in name}
     rows: dict[str, dict[str, Any]] = {}

@@ -28,7 +28,7 @@ from pathlib import Path
 from recipes.folders import WORK
 
 from askalike import Forum, Query
-from benchmarks.record import option_parser, percentiles, reddit_forum, write, write_reddit
+from benchmarks.record import create_reddit_forum, option_parser, percentiles, reddit_forum, write
 from benchmarks.serving import Running, handles, memory_mb, serving
 
 COMMAND = "python -m benchmarks.serve_load"
@@ -200,9 +200,7 @@ def lost_writes(forum: Forum, stored: Mapping[str, str | None]) -> list[str]:
 def measure_mixed(workers: int) -> dict[str, object]:
     """Return what came of 64 clients that searched and wrote for a minute."""
     folder = WORK / "serve" / "mixed.forum"
-    shutil.rmtree(folder, ignore_errors=True)
-    with Forum.create(folder) as forum:
-        forum.load(write_reddit(WORK / "serve" / "mixed.jsonl", MIXED_QUESTIONS))
+    with create_reddit_forum(folder, MIXED_QUESTIONS) as forum:
         bodies = requests(forum, "title")
     with serving(folder, "--workers", str(workers)) as running:
         asyncio.run(search_and_write(running.port, bodies, 5.0))  # caches, lazily read files

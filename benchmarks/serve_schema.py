@@ -47,27 +47,10 @@ def main() -> None:
     with Forum.create(folder) as forum:
         forum.load(bundled_forum())
     with serving(folder) as running:
-        run = subprocess.run(
-            [
-                tool,
-                "run",
-                f"http://127.0.0.1:{running.port}/openapi.json",
-                "--checks",
-                ",".join(CHECKS),
-                "--phases",
-                "examples,coverage,fuzzing",
-                "--suppress-health-check",
-                "all",
-                "--seed",
-                "1",
-                "--max-time",
-                str(options.seconds),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=folder.parent,
-        )
+        address = f"http://127.0.0.1:{running.port}/openapi.json"
+        more = f"--phases examples,coverage,fuzzing --suppress-health-check all --seed 1 --max-time {options.seconds}"
+        command = [tool, "run", address, "--checks", ",".join(CHECKS), *more.split()]
+        run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder.parent)
     print(run.stdout[-4_000:])
     statuses = re.findall(r'"status": (\d+)', (folder.parent / "service.log").read_text(encoding="utf-8"))
     errors = sum(status.startswith("5") for status in statuses)
