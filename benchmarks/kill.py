@@ -263,7 +263,7 @@ class Ledger:
             self.hostile.append(details[0])
 
     def state(self) -> tuple[Any, ...]:
-        """Return what the archive must hold beside the loaded archive."""
+        """Return what the store must hold beside the loaded archive."""
         return dict(self.questions), dict(self.answers), set(self.links), Counter(self.judgements)
 
     def check(self, archive: sqlite3.Connection) -> None:
@@ -389,7 +389,7 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
 
 
 def in_step(forum: Forum) -> None:
-    """Raise AssertionError unless the index holds what the archive holds, and nothing cannot be read."""
+    """Raise AssertionError unless the index holds every question of the archive."""
     info = forum.info()
     assert info.behind == 0, f"{info.behind} changes are not in the index"
     assert info.indexed == info.counts.questions, f"{info.indexed} entries for {info.counts.questions} questions"
@@ -411,7 +411,7 @@ def contents(versions: Versions, name: str) -> tuple[dict[str, str], dict[str, s
 
 
 def check_archive(folder: Path, archive: sqlite3.Connection, versions: Versions, names: Sequence[str]) -> str:
-    """Check the file, and that of the loaded archive it holds one of some versions whole; return which."""
+    """Check the file, and that it holds one version of the loaded archive whole; return the name of the version."""
     faults = list(stored_faults(ForumLayout(folder), *[lambda _: None] * 3))
     assert not faults, f"{len(faults)} faults in the archive, such as {faults[0]}"
     source = f"source = (SELECT num FROM sources WHERE name = '{SOURCE}')"
@@ -489,7 +489,7 @@ def write_archives(folder: Path, lines: Iterable[str]) -> Versions:
 
 
 def main() -> None:
-    """Kill so often and write the result."""
+    """Run the kills and write the result."""
     parser = option_parser(__doc__)
     parser.add_argument("--worker", nargs=6, help=argparse.SUPPRESS)
     parser.add_argument("--kills", type=int, default=KILLS)

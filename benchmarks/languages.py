@@ -200,7 +200,7 @@ def compare_forums(forums: Mapping[str, Forum], queries: Sequence[tuple[str, str
 
 
 def main() -> None:
-    """Run it."""
+    """Measure and write the result."""
     option_parser(__doc__).parse_args()
     drawn = questions()
     detectors = compare_detectors(drawn)

@@ -36,7 +36,7 @@ Ends = tuple[int, int]
 
 
 class _Exact:
-    """Vectors all of which are compared."""
+    """An index of vectors whose searches are exact."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -108,7 +108,7 @@ def measure(folder: Path, sample: int) -> dict[str, Any]:
 
 
 def recall(exact: Mapping[Ends, float], pairs: Container[Ends]) -> dict[str, Any]:
-    """Return how many of the exact pairs were found, from some probabilities on."""
+    """Return the share of the exact pairs that were found, by least probability."""
     shares: dict[str, Any] = {}
     for least in LEAST:
         likely = [ends for ends, score in exact.items() if score >= least]

@@ -48,7 +48,7 @@ POOL: Final = 300_000
 """Words that replacements are drawn from."""
 ADDED: Final = 30
 BLOCK: Final = 20
-"""Queries that a forum answers before it is the next one's turn."""
+"""Queries of one turn of a forum."""
 K: Final = 10
 SAMPLED_EVERY_S: Final = 0.05
 FORMS: Final = ("title", "title and body")
@@ -181,7 +181,7 @@ def disk_mb(folder: Path) -> dict[str, float]:
 
 
 def searches(forum: Forum, questions: Iterable[Question], form: str) -> list[Callable[[], object]]:
-    """Return searches for what is like each of a forum's questions."""
+    """Return searches for each of a forum's questions."""
 
     def search(question: Question) -> object:
         own = Filters(exclude_ids=frozenset([question.id]))

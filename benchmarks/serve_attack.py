@@ -57,7 +57,7 @@ class Attack:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether the time is not over."""
+        """Return whether there is time left."""
         return time.monotonic() < self.end
 
     async def connect(self, number: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -189,7 +189,7 @@ def posted(method: str, path: str, body: bytes) -> bytes:
 
 
 def bombs() -> Iterator[bytes]:
-    """Yield JSON that is dear to read, for every route that takes any."""
+    """Yield JSON that is expensive to read, for every route that takes a body."""
     largest = 990_000
     bodies = [
         b'[["' + b'\\"' * (largest // 2),
@@ -207,7 +207,7 @@ def bombs() -> Iterator[bytes]:
                 yield posted(operation.method, operation.path.replace("{id}", "x").replace("{original}", "y"), body)
 
 
-def dear_searches() -> Iterator[bytes]:
+def expensive_searches() -> Iterator[bytes]:
     """Yield searches that are allowed, and take long."""
     words = " ".join(f"w{number}" for number in range(30_000))
     for body, markup in (
@@ -277,7 +277,7 @@ ATTACKS: Final[dict[str, Callable[[Attack], Awaitable[None]]]] = {
             for forged in (b"10.0.0.1", b"10.0.0.2, 10.0.0.3", b"<script>" * 1_000, b"1" * 15_000)
         )
     ),
-    "searches that take long": sent(*dear_searches()),
+    "searches that take long": sent(*expensive_searches()),
 }
 
 

@@ -59,10 +59,10 @@ KILLS: Final = 50
 CLIENTS: Final = 4
 LONGEST_S: Final = 15.0
 NOTHING_DONE: Final = (404, 422, 429, 503)
-"""Statuses that say that nothing was stored."""
+"""Statuses with which nothing was stored."""
 
 Key = tuple[str, ...]
-"""What was written: its kind, and what it is known by."""
+"""Kind and identifiers of a record."""
 
 
 @dataclass
@@ -230,7 +230,7 @@ def one_round(
 
 
 def main() -> None:
-    """Kill so often and write the result."""
+    """Run the kills and write the result."""
     parser = option_parser(__doc__)
     parser.add_argument("--load", nargs=4, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--kills", type=int, default=KILLS)

@@ -37,7 +37,7 @@ WRITES_PER_S = (0, 20)
 PACES = (50, 100, 150)
 """Searches a second of 16 connections together, by title."""
 WRITERS = 32
-"""Connections that write: enough that they ask as often as wanted even while each answer takes a second."""
+"""Connections that write: enough for the wanted rate even if each answer takes a second."""
 STEADY = ("title", 16, 20)
 """The load while memory is watched: kind of search, connections, writes a second."""
 KINDS = ("title", "title and body")
@@ -157,7 +157,7 @@ async def measure(
 
 
 async def search_and_write(port: int, bodies: Sequence[bytes], seconds: float) -> Tally:
-    """Let 64 clients search, add, edit and delete for so long, each over one connection."""
+    """Let 64 clients search, add, edit and delete, each over one connection."""
     tally, end = Tally(), time.perf_counter() + seconds
 
     async def be_client(client: int) -> None:
@@ -225,7 +225,7 @@ def measure_mixed(workers: int) -> dict[str, object]:
 
 
 def row(tally: Tally, seconds: float) -> dict[str, object]:
-    """Return a measurement as the result has it."""
+    """Return a measurement's row of the result."""
     searches: dict[str, object] = {
         **percentiles(tally.seconds),
         "per_s": round(len(tally.seconds) / seconds, 1),
@@ -261,7 +261,7 @@ def library(forum: Forum, bodies: Sequence[bytes]) -> dict[str, float]:
 
 
 def copied() -> Path:
-    """Return a copy of the forum that is written to."""
+    """Return a copy of the forum, to which the clients write."""
     copy = WORK / "serve" / "reddit.forum"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(reddit_forum(), copy)
