@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final, cast, get_args
+from typing import Annotated, Final
 
 import typer
 
@@ -39,6 +39,12 @@ EngineOption = Annotated[
         "--engine",
         help="What finds the questions from now on: milvus://HOST, milvus:PATH.db, or local; by default as before.",
     ),
+]
+ColumnOption = Annotated[
+    list[str] | None, typer.Option("--column", help="Column of a field, as title=subject; may be repeated.")
+]
+MarkupOption = Annotated[
+    Markup | None, typer.Option("--markup", help="How bodies of a table are written.", show_default=False)
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
@@ -80,16 +86,6 @@ def column_mapping(columns: list[str]) -> dict[str, str]:
             )
         mapping[field] = name
     return mapping
-
-
-def known_markup(name: str) -> Markup | None:
-    """Return the markup of that name, None for ""."""
-    for known in get_args(Markup):
-        if name == known:
-            return cast(Markup, name)
-    if name:
-        raise SettingError(f"--markup is {name!r}", f"expected one of {', '.join(get_args(Markup))}")
-    return None
 
 
 NAME: Final = "askalike"

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from askalike.cli.arguments import JsonOption, column_mapping, interruptible, known_markup, same_again
+from askalike.cli.arguments import ColumnOption, JsonOption, MarkupOption, column_mapping, interruptible, same_again
 from askalike.cli.display import console, print_records, print_whole
 from askalike.cli.encode import default_encoder
 from askalike.cli.messages import BarProgress, print_json, safe
@@ -51,10 +51,8 @@ def deduplicate(
             "--min", "--minimum", help="The least probability of two questions of a group; 1: identical texts alone."
         ),
     ] = DEFAULT_MINIMUM,
-    column: Annotated[
-        list[str] | None, typer.Option("--column", help="Column of a field, as title=subject; may be repeated.")
-    ] = None,
-    markup: Annotated[str, typer.Option("--markup", help="How bodies are written: html, markdown, plain.")] = "",
+    column: ColumnOption = None,
+    markup: MarkupOption = None,
     language: Annotated[
         str, typer.Option("--language", help="As of askalike index; several with commas, the main one first.")
     ] = "",
@@ -81,7 +79,7 @@ def deduplicate(
             minimum=minimum,
             into=into,
             columns=column_mapping(column or []),
-            markup=known_markup(markup),
+            markup=markup,
             text=text,
             encoder=encoder or default_encoder() or None,
             progress=progress,

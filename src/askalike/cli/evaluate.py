@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -27,7 +27,6 @@ from askalike.evaluation import (
 )
 from askalike.evaluation import evaluate as judge
 from askalike.evaluation.forum.evaluation import SYSTEMS, TASKS, ForumEvaluation, evaluate_forum
-from askalike.evaluation.forum.links import SPLITS
 from askalike.evaluation.measures import parse_measure, parse_protocol
 from askalike.evaluation.report import DEFAULT_MEASURES
 from askalike.forum import Forum
@@ -170,12 +169,14 @@ DEFAULT_SYSTEMS = ("search", "bm25", "tfidf")
 def evaluate(
     forum: ForumArgument,
     protocol: Annotated[
-        str, typer.Option("--protocol", help="retrieval, rerank (with AskUbuntu's scoring), or both.")
+        Literal["retrieval", "rerank", "both"], typer.Option("--protocol", help="rerank: with AskUbuntu's scoring.")
     ] = "both",
     system: Annotated[
         list[str] | None, typer.Option("--system", help=f"One of {', '.join(SYSTEMS)}; may be repeated.")
     ] = None,
-    split: Annotated[str, typer.Option("--split", help="train, dev, test or all duplicate components.")] = "all",
+    split: Annotated[
+        Literal["train", "dev", "test", "all"], typer.Option("--split", help="Of the duplicate components.")
+    ] = "all",
     seed: Annotated[int, typer.Option("--seed", help="Of the split.")] = 0,
     save: Annotated[Path | None, typer.Option("--save", help="Folder for qrels and runs in TREC's format.")] = None,
     as_json: JsonOption = False,
@@ -186,10 +187,6 @@ def evaluate(
     searches all other questions. Rerank scores the twenty best that the lexical search found.
     """
     tasks = tuple(TASKS) if protocol == "both" else (protocol,)
-    if unknown := [name for name in tasks if name not in TASKS]:
-        raise SettingError(f"there is no protocol {unknown[0]!r}", f"expected both or one of {', '.join(TASKS)}")
-    if split not in ("all", *SPLITS):
-        raise SettingError(f"there is no split {split!r}", f"expected all or one of {', '.join(SPLITS)}")
     if save is not None:
         _prepare(save)
     evaluations: dict[str, Any] = {}

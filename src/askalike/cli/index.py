@@ -13,13 +13,14 @@ from typing import Annotated, Any
 import typer
 
 from askalike.cli.arguments import (
+    ColumnOption,
     EngineOption,
     ForumArgument,
     JsonOption,
+    MarkupOption,
     column_mapping,
     command,
     interruptible,
-    known_markup,
     same_again,
 )
 from askalike.cli.display import console, print_whole
@@ -48,13 +49,9 @@ def index(
     form: Annotated[
         str, typer.Option("--format", help=f"One of {', '.join(sorted(READERS))}; detected if omitted.")
     ] = "",
-    column: Annotated[
-        list[str] | None, typer.Option("--column", help="Column of a field, as title=subject; may be repeated.")
-    ] = None,
+    column: ColumnOption = None,
     source: Annotated[str, typer.Option("--source", help="Name of the archive; default: its path.")] = "",
-    markup: Annotated[
-        str, typer.Option("--markup", help="How bodies of a table are written: html, markdown, plain.")
-    ] = "",
+    markup: MarkupOption = None,
     html_escaped: Annotated[
         bool | None,
         typer.Option(
@@ -111,7 +108,7 @@ def index(
         read=ReadOptions(
             mapping=column_mapping(column or []),
             site_url=site_url,
-            markup=known_markup(markup),
+            markup=markup,
             is_html_escaped_twice=html_escaped,
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from msgspec.structs import asdict
@@ -98,7 +98,10 @@ def _need_extra() -> None:
 
 def keys(
     forum: ForumArgument,
-    add: Annotated[str, typer.Option("--add", help="Create a key for reading, or for writing (and reading).")] = "",
+    add: Annotated[
+        Literal["read", "write"] | None,
+        typer.Option("--add", help="Create a key for reading, or for writing (and reading).", show_default=False),
+    ] = None,
     name: Annotated[str, typer.Option("--name", help="Whose key it is; for people.")] = "",
     remove: Annotated[str, typer.Option("--remove", help="Revoke the key with this id.")] = "",
     as_json: JsonOption = False,
@@ -118,9 +121,7 @@ def keys(
     stored = Keys(forum)
     secret = ""
     if add:
-        if add not in ("read", "write"):
-            raise SettingError(f"a key cannot have the right to {add!r}", "expected read or write")
-        key, secret = stored.add(name, "write" if add == "write" else "read")
+        key, secret = stored.add(name, add)
     elif remove:
         stored.remove(remove)
     if as_json:
