@@ -405,13 +405,10 @@ class Query:
             object.__setattr__(self, "language", language_code(self.language))
 
     @classmethod
-    def stored(
-        cls, question: Question, k: int = 10, filters: Filters | None = None, ranker: str | None = None
-    ) -> Query:
+    def stored(cls, question: Question, k: int = 10) -> Query:
         """Return the search for what is similar to a question that the forum holds."""
         title = question.title if question.title.strip() or question.body.strip() else "?"
-        language, filters = question.language, filters or Filters()
-        return cls(title, question.body, question.markup, k, filters, ranker, question.id, language=language)
+        return cls(title, question.body, question.markup, k, own=question.id, language=question.language)
 
 
 @dataclass(frozen=True, slots=True)

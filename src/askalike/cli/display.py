@@ -33,13 +33,11 @@ def print_records(
     kind: type,
     form: Form | None,
     columns: Mapping[str, Callable[[Any], str]],
-    unbroken: Collection[str] = (),
 ) -> None:
     """Print records as one table: for people, one JSON list, CSV, or Parquet.
 
     Args:
         columns: what people are shown: heading → a record's cell.
-        unbroken: headings of columns whose cells stay on one line, however narrow the terminal is.
     """
     if form == "jsonl":
         print_json(list(records))
@@ -48,7 +46,7 @@ def print_records(
     else:
         table = Table(box=None, pad_edge=False, header_style="dim")
         for name in columns:
-            table.add_column(name, no_wrap=name in unbroken)
+            table.add_column(name)
         for record in records:
             table.add_row(*(Text(safe(cell(record))) for cell in columns.values()))
         print_aligned(table)
@@ -94,21 +92,21 @@ def print_file(records: Iterable[Any], kind: type, form: Form) -> None:
     sys.stdout.flush()
 
 
-def print_whole(text: str, to: Console = console) -> None:
+def print_whole(text: str) -> None:
     """Print a line that must not be broken, since it holds a path or a command to copy."""
-    to.print(text, markup=False, soft_wrap=True)
+    console.print(text, markup=False, soft_wrap=True)
 
 
-def print_aligned(shown: RenderableType, to: Console = console) -> None:
+def print_aligned(shown: RenderableType) -> None:
     """Print a table; into a file or pipe, without the spaces that only fill up its lines."""
-    if to.is_terminal:
-        to.print(shown)
+    if console.is_terminal:
+        console.print(shown)
         return
-    for line in to.render_lines(shown, pad=False):
-        to.print("".join(segment.text for segment in line).rstrip(), markup=False, soft_wrap=True)
+    for line in console.render_lines(shown, pad=False):
+        print_whole("".join(segment.text for segment in line).rstrip())
 
 
-def print_result(result: SearchResult, *, is_all: bool = True, has_scores: bool = False) -> None:
+def print_result(result: SearchResult, *, is_all: bool, has_scores: bool) -> None:
     """Print the hits of a search, and say where nothing like the question was asked before.
 
     Args:
@@ -125,7 +123,7 @@ def print_result(result: SearchResult, *, is_all: bool = True, has_scores: bool 
         console.print(f"{count} less likely than {share}, too little to show: --all shows them", style="dim")
 
 
-def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool = False) -> None:
+def print_hits(hits: Sequence[Hit], *, has_scores: bool) -> None:
     """Print hits: rank, score, title, id and date, the words that matched, the best answer's first lines.
 
     Where no word matched, the encoder found it, and that is said.
@@ -134,7 +132,7 @@ def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool =
         has_scores: show the parts of scores too, and how much each word counts where that was asked for.
     """
     if not hits:
-        to.print("No similar questions found.")
+        console.print("No similar questions found.")
         return
     table = Table.grid(padding=(0, 1, 1, 1))
     table.add_column(justify="right", style="cyan")
@@ -147,7 +145,7 @@ def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool =
         lines = [title, _details(hit), *explained, _answer(hit.answer, hit.answer_count)]
         shown = Text("\n").join(lines)
         table.add_row(str(hit.rank), f"{hit.score:.{digits}f}", shown)
-    print_aligned(table, to)
+    print_aligned(table)
 
 
 def likely(probability: float) -> str:

@@ -99,13 +99,10 @@ def reproduce(
         return
     if data is None:
         raise SettingError("no data to run the rows on", "name the folder with --data")
-    are_given = {
-        "--amount": bool(amount),
-        "--vectors": vectors is not None,
-        "--pairs": bool(pairs),
-        "--unlabelled": bool(unlabelled),
-    }
-    _refuse_options([option for option, is_given in are_given.items() if is_given], paper)
+    given = {"--amount": amount, "--vectors": vectors, "--pairs": pairs, "--unlabelled": unlabelled}
+    for option, owners in OPTIONS.items():
+        if given[option] and paper not in owners:
+            raise SettingError(f"{option} is an option of {' and '.join(owners)}, not of {paper}", "leave it out")
     if device != "cpu" and importlib.util.find_spec("torch") is not None:
         from askalike.training.encoder import device_named
 
@@ -146,14 +143,6 @@ def _list(paper: Paper, as_json: bool) -> None:
     for row in paper.rows.values():
         table.add_row(row.id, row.system)
     print_aligned(table)
-
-
-def _refuse_options(options: Iterable[str], paper: str) -> None:
-    """Raise SettingError where an option was given that is another paper's."""
-    for option in options:
-        if paper not in OPTIONS[option]:
-            owners = " and ".join(OPTIONS[option])
-            raise SettingError(f"{option} is an option of {owners}, not of {paper}", "leave it out")
 
 
 def _json(paper: str, parts: Iterable[Part], options: Options) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class Lines(logging.Formatter):
         return f"{at} {level} worker {worker}: {' '.join(safe(str(words)).split())}{trace}"
 
 
-def set_up_logs(*, is_json: bool, level: str = "INFO") -> None:
+def set_up_logs(*, is_json: bool) -> None:
     """Let the service's and the server's loggers write a line for each record."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines(is_json=is_json))
@@ -143,7 +143,7 @@ def set_up_logs(*, is_json: bool, level: str = "INFO") -> None:
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.propagate = name == "uvicorn.error"
-        logger.setLevel(level)
+        logger.setLevel("INFO")
 
 
 def answer(settings: ServeSettings, listening: list[socket.socket], share: Share | None = None) -> None:
