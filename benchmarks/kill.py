@@ -43,6 +43,7 @@ from recipes.folders import REPOSITORY, WORK
 
 from askalike.errors import ForumNotFoundError, InputError, UnknownIdError
 from askalike.forum import Forum, ImportOptions
+from askalike.progress import SilentProgress
 from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
 from askalike.store import ForumLayout, stored_faults
@@ -412,7 +413,7 @@ def contents(versions: Versions, name: str) -> tuple[dict[str, str], dict[str, s
 
 def check_archive(folder: Path, archive: sqlite3.Connection, versions: Versions, names: Sequence[str]) -> str:
     """Check the file, and that it holds one version of the loaded archive whole; return the name of the version."""
-    faults = list(stored_faults(ForumLayout(folder), *[lambda _: None] * 3))
+    faults = list(stored_faults(ForumLayout(folder), SilentProgress()))
     assert not faults, f"{len(faults)} faults in the archive, such as {faults[0]}"
     source = f"source = (SELECT num FROM sources WHERE name = '{SOURCE}')"
     titles = dict(map(tuple, archive.execute(f"SELECT id, title FROM questions WHERE {source}")))

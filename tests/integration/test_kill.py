@@ -19,6 +19,7 @@ from benchmarks.kill import Versions, one_round, write_versions
 from tests.children import printed_by
 
 from askalike.data import bundled_forum
+from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, stored_faults
 from askalike.store.sqlite import SqliteStore
 from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source
@@ -128,7 +129,7 @@ def check_loaded(folder: Path, *, is_whole: bool, is_full: bool) -> None:
             expected = (3, 2, 1) if is_new else (3, 1, 0) if is_full else (0, 0, 0)
             assert (counts.answers, counts.duplicates, counts.judgements) == expected
             assert {change.num for change in store.changes(0, 1_000)} >= set(store.numbers())
-            assert not list(stored_faults(ForumLayout(folder), *[lambda _: None] * 3))
+            assert not list(stored_faults(ForumLayout(folder), SilentProgress()))
             if not is_again:
                 rejects: list[Reject] = []
                 store.load(AFTER, DUMP, rejects.append)

@@ -32,6 +32,7 @@ from askalike.errors import (
     UnknownIdError,
 )
 from askalike.files import replace_whole
+from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, stored_faults
 from askalike.store.sqlite import SCHEMA, SqliteStore
 from askalike.store.sqlite_file import SqliteFile
@@ -301,7 +302,7 @@ def test_triggers_and_views_of_others_are_named_and_never_run(archive: SqliteSto
     archive.close()
     with pytest.raises(DamagedForumError, match=f"holds the {kind} 'odd', which askalike does not make"):
         SqliteStore(archive.path)
-    faults = list(stored_faults(ForumLayout(archive.path.parent), *[lambda _: None] * 3))
+    faults = list(stored_faults(ForumLayout(archive.path.parent), SilentProgress()))
     assert faults == [f"it holds the {kind} 'odd', which askalike does not make"]
 
 
@@ -338,7 +339,7 @@ def test_a_backup_is_the_store_of_a_moment_while_others_write_and_is_never_writt
         archive.backup(tmp_path / "backup.sqlite")
     (tmp_path / "restored").mkdir()
     (tmp_path / "backup.sqlite").rename(tmp_path / "restored" / "archive.sqlite")
-    assert list(stored_faults(ForumLayout(tmp_path / "restored"), *[lambda _: None] * 3)) == []
+    assert list(stored_faults(ForumLayout(tmp_path / "restored"), SilentProgress())) == []
     with Forum.open(tmp_path / "restored") as forum:
         assert {question.title for question in forum.questions()} == {"t"}
         assert (len(forum), len(list(forum.store.all_feedback())), forum.info().behind) == (500, 1, 0)

@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -158,9 +158,8 @@ def check_forum(path: Path, progress: Progress) -> CheckReport:
 
 
 def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
-    archives: list[Contents] = []
-    yield from _named("archive", _archive(layout, progress, archives.append))
-    contents = archives[0] if archives else None
+    yield from _named("archive", _archive(layout, progress))
+    contents = stored_contents(layout)
     indexes: Indexes = LocalIndexes()
     try:
         with closing(open_store(layout)) if layout.engine.is_file() else nullcontext() as store:
@@ -191,15 +190,12 @@ def _named(part: Part, findings: Iterator[Finding]) -> Iterator[Finding]:
 # -- the archive ---------------------------------------------------------------------------------------------------
 
 
-def _archive(layout: ForumLayout, progress: Progress, hold: Callable[[Contents], None]) -> Iterator[Finding]:
+def _archive(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     name = layout.archive.name
     if not layout.is_forum():
         yield Finding("archive", name, "is not there", RESTORE)
         return
-    faults = stored_faults(
-        layout, lambda rows: progress.start("checking the archive", rows, "rows"), progress.advance, hold
-    )
-    yield from (Finding("archive", name, what, RESTORE) for what in faults)
+    yield from (Finding("archive", name, what, RESTORE) for what in stored_faults(layout, progress))
 
 
 # -- the word index ------------------------------------------------------------------------------------------------

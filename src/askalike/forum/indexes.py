@@ -341,7 +341,7 @@ class Indexes:
             DamagedModelError: the model of the set that answers now cannot be read either.
             EngineError: the engine is away.
         """
-        with one_blas_thread(), self._store.checked_once():
+        with one_blas_thread():
             try:
                 return question(self.searcher())
             except DamagedModelError:
@@ -361,7 +361,7 @@ class Indexes:
         """
         before = self._begun
         try:
-            with self._locked(LOCK_TIMEOUT_S if is_waiting else 0), self._store.checked_once():
+            with self._locked(LOCK_TIMEOUT_S if is_waiting else 0):
                 if self._finished > before:  # another thread began after this one had stored its changes
                     return True
                 self._begun += 1

@@ -51,8 +51,8 @@ from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import Scoring, digest
 from askalike.search.settings import MAX_HITS, JoinSettings
 from askalike.search.texts import reader_of
-from askalike.store import ForumLayout, Store, open_pairs, open_store
-from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
+from askalike.store import ForumLayout, Store, open_store
+from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, PairStore, permanent_number
 from askalike.text.analyzer import Analyzer
 from askalike.types import Draw, Question
 
@@ -116,7 +116,7 @@ class Pairs:
         self._indexes = indexes
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
-        self.store = open_pairs(layout, store)
+        self.store = PairStore(layout.pairs, store.check_folder)
         self._lacking: list[Ends] = []
         self._asked: set[Ends] = set()
         self._looked = ("", 0)  # "begun" of the store, and the "version" up to which pairs were found lacking
@@ -374,7 +374,6 @@ class Pairs:
             with self.store.writing() as store:
                 numbers = self._records.numbers()
                 store.clear()
-                store.forget_texts()
                 store.add_waiting(numbers)
                 store.add_unread(numbers)
                 store.keep("applied", str(last))

@@ -6,18 +6,17 @@ a PostgreSQL database that ``archive.json`` names there; likely pairs are in a f
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from askalike import agreement
 from askalike.errors import AskalikeError, ForumError, SettingError
+from askalike.progress import Progress
 from askalike.store import soundness
 from askalike.store.base import Store
 from askalike.store.judgements import refuse_chain
 from askalike.store.layout import ForumLayout
-from askalike.store.pairs import PairStore
 from askalike.store.postgres import PostgresStore, check_address
-from askalike.store.rows import check_question
 from askalike.store.soundness import pair_faults
 from askalike.store.sqlite import SqliteStore, copy_forum
 from askalike.store.values import (
@@ -43,10 +42,8 @@ __all__ = [
     "SourceCounts",
     "Store",
     "attach_store",
-    "check_question",
     "copy_forum",
     "create_store",
-    "open_pairs",
     "open_store",
     "pair_faults",
     "refuse_chain",
@@ -124,29 +121,16 @@ def _attached(layout: ForumLayout) -> str:
         raise ForumError(f"{layout.attached} cannot be read: {error}", again) from error
 
 
-def stored_faults(
-    layout: ForumLayout,
-    on_start: Callable[[int], None],
-    on_rows: Callable[[int], None],
-    on_contents: Callable[[Contents], None],
-) -> Iterator[str]:
+def stored_faults(layout: ForumLayout, progress: Progress) -> Iterator[str]:
     """Yield what is wrong with a forum's store, without writing to it: its structure, and each row that cannot be read
-    or is not what was written.
-
-    Args:
-        on_start: told how many questions and answers will be read; 0 where that is not known.
-        on_rows: told how many more were read.
-        on_contents: given what indexes are compared with, where it can be read.
-    """
+    or is not what was written."""
     if not layout.attached.is_file():
-        yield from soundness.stored_faults(layout, on_start, on_rows, on_contents)
+        yield from soundness.stored_faults(layout, progress)
         return
     try:
-        store = PostgresStore(_attached(layout))
-        on_start(store.count_questions())
-        yield from store.faults(on_rows)
-        on_contents(store.contents())
-        store.close()
+        with contextlib.closing(PostgresStore(_attached(layout))) as store:
+            progress.start("checking the archive", store.count_questions(), "questions")
+            yield from store.faults(progress)
     except AskalikeError as error:
         yield f"cannot be read: {error}"
 
@@ -169,8 +153,3 @@ def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:
         settings: of the forum; where another process has made the store meanwhile, that one's stay.
     """
     return SqliteStore.create(layout.archive, settings)
-
-
-def open_pairs(layout: ForumLayout, store: Store) -> PairStore:
-    """Return the store of likely pairs of a forum with this store; it is made at its first use."""
-    return PairStore(layout.pairs, store.check_folder)

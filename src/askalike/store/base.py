@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from askalike.errors import ForumError
 from askalike.store import rows, writes
+from askalike.store.database import BATCH
 from askalike.store.judgements import BOTH_HERE, HERE, JudgementStore, refuse_chain
-from askalike.store.load import load
+from askalike.store.load import Load
+from askalike.store.staging import Staging
 from askalike.store.values import (
     FIGURES,
     IDENTITY,
@@ -32,7 +34,10 @@ _LINKS: Final = (
     "SELECT source_id, target_id, kind FROM links"
     " JOIN questions AS one ON one.id = source_id JOIN questions AS other ON other.id = target_id"
 )
-_BATCH: Final = 500
+_CHANGES_AFTER: Final = (  # those of links and judgements have no number in the log
+    "FROM changes LEFT JOIN questions ON kind <> 'question' AND questions.id = changes.id"
+    " WHERE seq > ? AND kind IN ({}) AND coalesce(changes.num, questions.num) IS NOT NULL"
+)
 SHORT_LOG: Final = 10_000
 """Changes; a log that is so long and no longer is not shortened, and so many are deleted together."""
 _LAST: Final = 2**63 - 1
@@ -49,16 +54,6 @@ class Store(JudgementStore):
     """
 
     _counted: tuple[int, Counts] | None = None
-
-    def _rows_of(self, statement: str, wanted: Iterable[object]) -> Iterator[Any]:
-        """Yield what a statement finds for "{wanted}", each of them once, so many together as it may ask for."""
-        listed = list(dict.fromkeys(wanted))
-        for start in range(0, len(listed), _BATCH):
-            batch = listed[start : start + _BATCH]
-            yield from self.rows(statement.format(wanted=", ".join("?" * len(batch))), batch)
-
-    def _rows_of_ids(self, statement: str, ids: Iterable[str]) -> Iterator[Any]:
-        return self._rows_of(statement, (identifier for identifier in ids if rows.is_storable(identifier)))
 
     def settings(self) -> dict[str, str]:
         """Return the forum's settings as they were stored."""
@@ -159,19 +154,22 @@ class Store(JudgementStore):
                 the source is ``MANUAL_SOURCE``.
             BusyForumError: another load is under way.
         """
-        report = load(
-            self,
-            records,
-            source,
-            reject,
-            unread=unread,
-            accepted=accepted,
-            is_mass_delete_allowed=is_mass_delete_allowed,
-        )
+        rows.check_source(source)
+        load = Load(self, source, reject)
+        with self.loading() as path, contextlib.closing(Staging(path)) as staging:
+            for record in records:
+                load.read(record, staging)
+            load.report.accepted_without_answer = staging.accept(accepted())
+            staging.finish()
+            with self.staged(staging) as connection:
+                load.compare(connection, unread(), is_mass_delete_allowed)
+                with self.write() as connection:
+                    load.apply(connection)
+                load.count_open_links()
         with contextlib.suppress(ForumError):  # what was loaded is on disk already
             self.shorten_log()
             self.after_load()
-        return report
+        return load.report
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -185,15 +183,15 @@ class Store(JudgementStore):
         for link in links:
             rows.check_link(link)
         with self.write() as connection:
-            writes.put_questions(connection, questions, are_new=True)
-            writes.put_links(connection, links)
+            writes.put_posts(connection, questions, are_new=True)
+            writes.put_manual_links(connection, links)
 
     def edit_questions(self, questions: Sequence[Question]) -> None:
         """Replace questions that are there; raise UnknownIdError where one is not."""
         with self.write() as connection:
             for question in questions:
                 writes.require_question(connection, question.id)
-            writes.put_questions(connection, questions)
+            writes.put_posts(connection, questions)
 
     def put_detected(self, languages: Mapping[str, str], changed: Collection[str]) -> None:
         """Store which language each of these questions was found to be in; what a source or a person said stays.
@@ -203,7 +201,13 @@ class Store(JudgementStore):
         """
         with self.write() as connection:
             for identifier, language in languages.items():
-                writes.put_detected(connection, identifier, language, is_logged=identifier in changed)
+                connection.execute(
+                    "UPDATE questions SET language = ?, is_language_detected = ? WHERE id = ? AND language <> ?"
+                    " AND (language = '' OR is_language_detected = 1)",
+                    (language, int(bool(language)), identifier, language),
+                )
+            for identifier in changed:
+                writes.log_post(connection, "question", "edit", identifier)
 
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
         """Add new questions, edit those whose id is known, and delete others with all that is said of them.
@@ -215,7 +219,7 @@ class Store(JudgementStore):
             UnknownIdError: one that is to be deleted is not there.
         """
         with self.write() as connection:
-            done = writes.put_questions(connection, questions)
+            done = writes.put_posts(connection, questions)
             for identifier in dict.fromkeys(gone):
                 writes.require_question(connection, identifier)
                 writes.delete_question(connection, identifier)
@@ -224,18 +228,21 @@ class Store(JudgementStore):
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Add new answers; raise UnknownIdError where a question is not there, InputError where an id is taken."""
         with self.write() as connection:
-            writes.put_answers(connection, answers, are_new=True)
+            writes.put_posts(connection, answers, are_new=True)
 
     def put_answers(self, answers: Sequence[Answer]) -> dict[str, Operation]:
         """Add new answers and edit those whose id is known; return as ``put_questions``, raise as ``add_answers``."""
         with self.write() as connection:
-            return writes.put_answers(connection, answers, are_new=False)
+            return writes.put_posts(connection, answers)
 
     def delete_answers(self, ids: Sequence[str]) -> None:
         """Delete answers; raise UnknownIdError where one is not there."""
         with self.write() as connection:
             for identifier in ids:
-                if not (rows.is_storable(identifier) and writes.delete_answer(connection, identifier)):
+                deleted = rows.is_storable(identifier) and writes.delete_where(
+                    connection, "answers", "id = ?", (identifier,)
+                )
+                if not deleted:
                     raise rows.unknown_id("answer", identifier)
 
     def replace_threads(self, threads: Sequence[Thread], gone: Sequence[str], source: Source) -> LoadReport:
@@ -272,7 +279,7 @@ class Store(JudgementStore):
         for link in links:
             rows.check_link(link)
         with self.write() as connection:
-            return writes.put_links(connection, links)
+            return writes.put_manual_links(connection, links)
 
     def mark(self, duplicate: str, original: str) -> bool:
         """Link a duplicate; return whether that is new. Raise InputError for a circle, or an original that is none."""
@@ -280,7 +287,7 @@ class Store(JudgementStore):
         rows.check_link(link)
         with self.write() as connection:  # looked at in the same transaction: two may mark each other's at once
             refuse_chain(self.originals_of([original, duplicate]), duplicate, original)
-            return writes.put_links(connection, [link]) > 0
+            return writes.put_manual_links(connection, [link]) > 0
 
     def delete_links(self, links: Sequence[Link]) -> int:
         """Delete links; return how many there were."""
@@ -300,23 +307,14 @@ class Store(JudgementStore):
 
         A change of a link or a judgement is there while its first question is.
         """
-        counted = self.rows(  # those of links and judgements have no number in the log
-            "SELECT seq, operation, coalesce(changes.num, questions.num) AS num, kind FROM changes"
-            " LEFT JOIN questions ON kind <> 'question' AND questions.id = changes.id"
-            f" WHERE seq > ? AND kind IN ({', '.join('?' * len(kinds))})"
-            " AND coalesce(changes.num, questions.num) IS NOT NULL ORDER BY seq LIMIT ?",
-            (after, *kinds, limit),
-        )
-        return [Change(*row) for row in counted]
+        changed = _CHANGES_AFTER.format(", ".join("?" * len(kinds)))
+        wanted = f"SELECT seq, operation, coalesce(changes.num, questions.num), kind {changed} ORDER BY seq LIMIT ?"
+        return [Change(*row) for row in self.rows(wanted, (after, *kinds, limit))]
 
     def count_changes(self, after: int, kinds: Collection[RecordKind] = QUESTIONS) -> int:
         """Return how many changes of these kinds an index at ``after`` has not seen."""
-        marks = ", ".join("?" * len(kinds))
-        counted = (
-            "SELECT count(*) FROM changes LEFT JOIN questions ON kind <> 'question' AND questions.id = changes.id"
-            f" WHERE seq > ? AND kind IN ({marks}) AND coalesce(changes.num, questions.num) IS NOT NULL"
-        )
-        return int(self.rows(counted, (after, *kinds))[0][0])
+        changed = _CHANGES_AFTER.format(", ".join("?" * len(kinds)))
+        return int(self.rows(f"SELECT count(*) {changed}", (after, *kinds))[0][0])
 
     def shorten_log(self) -> int:
         """Delete changes of questions and answers that a later one of the same makes needless; return how many.
@@ -337,8 +335,8 @@ class Store(JudgementStore):
         for start in range(0, len(needless), SHORT_LOG):
             together = [row[0] for row in needless[start : start + SHORT_LOG]]
             with self.write() as connection:
-                for first in range(0, len(together), _BATCH):
-                    batch = together[first : first + _BATCH]
+                for first in range(0, len(together), BATCH):
+                    batch = together[first : first + BATCH]
                     connection.execute(f"DELETE FROM changes WHERE seq IN ({', '.join('?' * len(batch))})", batch)
         return len(needless)
 
@@ -408,7 +406,7 @@ class Store(JudgementStore):
     def all_questions(self) -> Iterator[tuple[int, Question]]:
         """Yield (number, question) in the order of numbers, without holding them all."""
         wanted, after = f"SELECT num, {_QUESTION} FROM questions WHERE num > ? ORDER BY num LIMIT ?", 0
-        while batch := self.rows(wanted, (after, _BATCH)):
+        while batch := self.rows(wanted, (after, BATCH)):
             for row in batch:
                 yield row["num"], rows.question_of(row)
             after = batch[-1]["num"]
@@ -416,7 +414,7 @@ class Store(JudgementStore):
     def newest_questions(self, before: int = 0) -> Iterator[tuple[int, Question]]:
         """Yield (number, question) for numbers < ``before``, or all for 0, the last first, without holding them all."""
         wanted = f"SELECT num, {_QUESTION} FROM questions WHERE num < ? ORDER BY num DESC LIMIT ?"
-        while batch := self.rows(wanted, (before or _LAST, _BATCH)):
+        while batch := self.rows(wanted, (before or _LAST, BATCH)):
             for row in batch:
                 yield row["num"], rows.question_of(row)
             before = batch[-1]["num"]
@@ -487,24 +485,6 @@ class Store(JudgementStore):
             return []
         wanted = f"{_LINKS} WHERE source_id = ? OR target_id = ? ORDER BY source_id, target_id, kind"
         return [Link(*row) for row in self.rows(wanted, (identifier, identifier))]
-
-    def originals_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return what these questions, and all that they lead to, are duplicates of: ids, ascending.
-
-        Questions that are no duplicates are left out, and so are originals that are not there.
-        """
-        target_ids: dict[str, dict[str, None]] = {}  # two batches may lead to one question
-        for row in self._rows_of_ids(
-            "WITH RECURSIVE reached(id) AS (SELECT id FROM questions WHERE id IN ({wanted})"
-            f" UNION SELECT target_id FROM reached {self.ordered_join} links"
-            " ON source_id = reached.id WHERE kind = 'duplicate')"
-            f" SELECT DISTINCT source_id, target_id FROM reached {self.ordered_join} links ON source_id = reached.id"
-            f" {self.ordered_join} questions ON questions.id = target_id WHERE kind = 'duplicate'"
-            " ORDER BY source_id, target_id",
-            ids,
-        ):
-            target_ids.setdefault(row["source_id"], {})[row["target_id"]] = None
-        return {source: tuple(targets) for source, targets in target_ids.items()}
 
     # -- questions that helped ---------------------------------------------------------------------------------
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
-from askalike.store.layout import OpenedFile
+from askalike.errors import ForumNotFoundError
+from askalike.store import rows
+from askalike.store.layout import identity
 from askalike.store.staging import Staging
 
-CHECKED_FOR_S: Final = 1.0
+BATCH: Final = 500
+"""Rows that are read together, and values in one statement."""
 
 
 class Cursor(Protocol):
@@ -48,38 +49,22 @@ class Database(ABC):
     ordered_join: ClassVar = "JOIN"
     """A join whose first table is read first, where that has to be said."""
 
-    _opened: OpenedFile | None = None
-    """What the forum was opened by; None where a database is opened by itself."""
-
-    _reading: ClassVar = threading.local()
-    """Of each thread, ``checked``: a store, and until when its folder counts as checked."""
+    opened: tuple[Path, tuple[int, int] | None] | None = None
+    """The file that the forum was opened by, its archive or what names its database, and what tells it from another;
+    None where a database is opened by itself."""
 
     def check_folder(self) -> None:
         """Return where the forum's folder stands where it was opened; every access asks.
 
+        A folder that is moved, deleted or replaced while it is open belongs to another forum, or to none: to go on
+        there would mix two forums, or leave files where a new forum is to be.
+
         Raises:
             ForumNotFoundError: it was moved, deleted or replaced.
         """
-        store, until_s = getattr(self._reading, "checked", (None, 0.0))
-        if self._opened is not None and (store is not self or time.monotonic() > until_s):
-            self._opened.check()
-            if store is self:
-                self._reading.checked = (self, time.monotonic() + CHECKED_FOR_S)
-
-    @contextlib.contextmanager
-    def checked_once(self) -> Iterator[None]:
-        """Check the folder once for all that this thread does within a second.
-
-        Raises:
-            ForumNotFoundError: as ``check_folder``.
-        """
-        outer = getattr(self._reading, "checked", (None, 0.0))
-        self._reading.checked = (self, 0.0)
-        try:
-            self.check_folder()
-            yield
-        finally:
-            self._reading.checked = outer
+        if self.opened is not None and identity(self.opened[0]) != self.opened[1]:
+            message = f"{self.opened[0]} was moved, deleted or replaced while it was open"
+            raise ForumNotFoundError(message, "open it again")
 
     @property
     @abstractmethod
@@ -97,6 +82,16 @@ class Database(ABC):
     @abstractmethod
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """Return all rows that a statement finds."""
+
+    def _rows_of(self, statement: str, wanted: Iterable[object]) -> Iterator[Any]:
+        """Yield what a statement finds for "{wanted}", each of them once, so many together as it may ask for."""
+        listed = list(dict.fromkeys(wanted))
+        for start in range(0, len(listed), BATCH):
+            batch = listed[start : start + BATCH]
+            yield from self.rows(statement.format(wanted=", ".join("?" * len(batch))), batch)
+
+    def _rows_of_ids(self, statement: str, ids: Iterable[str]) -> Iterator[Any]:
+        return self._rows_of(statement, (identifier for identifier in ids if rows.is_storable(identifier)))
 
     def lock(self, name: str) -> AbstractContextManager[None]:
         """Keep other machines from doing what has this name; nobody where one machine alone has the store.

@@ -8,7 +8,6 @@ undoing it lets the judgement before count again, and takes the link back that n
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, get_args
 
@@ -16,19 +15,11 @@ from msgspec import structs
 
 from askalike.errors import InputError, UnknownIdError
 from askalike.store import rows, writes
-from askalike.store.database import Connection, Database
+from askalike.store.database import BATCH, Connection, Database
 from askalike.store.writes import OF_PAIR
 from askalike.types import Draw, Feedback, Link, LogEntry, LogKind, Verdict, Write, WriteState
 
-LOG_COLUMNS: Final = (
-    "at_us",
-    "kind",
-    "question_id",
-    "candidate_id",
-    "judge",
-    "undoes",
-    "made_link",
-)
+LOG_COLUMNS: Final = ("question_id", "candidate_id", "kind", "judge", "at_us", "undoes", "made_link")
 WRITE_COLUMNS: Final = ("target", "question_id", "candidate_id", "action", "state", "tries", "why", "at_us")
 KINDS: Final[tuple[LogKind, ...]] = get_args(LogKind)
 STATES: Final[tuple[WriteState, ...]] = get_args(WriteState)
@@ -41,7 +32,6 @@ _STANDS: Final = (
 HERE: Final = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
 BOTH_HERE: Final = f"{HERE.format('question_id')} AND {HERE.format('candidate_id')}"
 _FEEDBACK: Final = "num, question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity"
-_BATCH: Final = 500
 _ENTRY: Final = (
     f"SELECT num, {', '.join(LOG_COLUMNS)},"
     " EXISTS (SELECT 1 FROM moderation AS later WHERE later.undoes = moderation.num) AS undone FROM moderation"
@@ -55,12 +45,23 @@ _WRITE: Final = f"SELECT num, {', '.join(WRITE_COLUMNS)} FROM outbox"
 class JudgementStore(Database):
     """The judgements on pairs, and what moderators do with them."""
 
-    @abstractmethod
     def originals_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return what these questions, and all that they lead to, are duplicates of: ids, ascending.
 
         Questions that are no duplicates are left out, and so are originals that are not there.
         """
+        target_ids: dict[str, dict[str, None]] = {}  # two batches may lead to one question
+        for row in self._rows_of_ids(
+            "WITH RECURSIVE reached(id) AS (SELECT id FROM questions WHERE id IN ({wanted})"
+            f" UNION SELECT target_id FROM reached {self.ordered_join} links"
+            " ON source_id = reached.id WHERE kind = 'duplicate')"
+            f" SELECT DISTINCT source_id, target_id FROM reached {self.ordered_join} links ON source_id = reached.id"
+            f" {self.ordered_join} questions ON questions.id = target_id WHERE kind = 'duplicate'"
+            " ORDER BY source_id, target_id",
+            ids,
+        ):
+            target_ids.setdefault(row["source_id"], {})[row["target_id"]] = None
+        return {source: tuple(targets) for source, targets in target_ids.items()}
 
     # -- judgements --------------------------------------------------------------------------------------------
 
@@ -96,9 +97,8 @@ class JudgementStore(Database):
         """Yield every judgement on questions that are there, as they were stored, without holding them all."""
         last = 0
         wanted = f"SELECT {_FEEDBACK} FROM feedback WHERE num > ? AND {BOTH_HERE} ORDER BY num LIMIT ?"
-        while batch := self.rows(wanted, (last, _BATCH)):
-            for _, question, candidate, verdict, judge, at_us, *draw in batch:
-                yield Feedback(question, candidate, verdict, judge, rows.from_microseconds(at_us), Draw(*draw))
+        while batch := self.rows(wanted, (last, BATCH)):
+            yield from map(_feedback_of, batch)
             last = batch[-1]["num"]
 
     def judgements(self) -> list[Feedback]:
@@ -149,7 +149,7 @@ class JudgementStore(Database):
             pair = (decision.question_id, decision.candidate_id)
             made_link = False
             if has_link and decision.verdict == "duplicate":
-                made_link = writes.put_links(connection, [Link(*pair)], is_claimed=False) > 0
+                made_link = writes.put_manual_links(connection, [Link(*pair)], is_claimed=False) > 0
             entry = LogEntry(0, *pair, decision.verdict, decision.by, made_link=made_link)  # type: ignore[arg-type]
             return _add(connection, entry, at_us)
 
@@ -266,7 +266,7 @@ def refuse_chain(originals: dict[str, tuple[str, ...]], duplicate: str, original
     """Raise InputError, with the chain, where a link would close a circle or lead on to another question.
 
     Args:
-        found: as ``Store.originals_of`` returns it for both.
+        originals: as ``Store.originals_of`` returns it for both.
     """
     if original not in originals or duplicate == original or original in originals.get(duplicate, ()):
         return
@@ -309,7 +309,7 @@ def put_entry(
     Args:
         numbers: of that log → of this one, to which the entry's is added.
         claimed: the numbers of decisions here whose links the same load has just claimed.
-        held: the links of the log's decisions that were here before the load.
+        links: those of the log's decisions that were here before the load.
     """
     known = known_entry(connection, entry)
     if known is not None:
@@ -326,54 +326,42 @@ def put_entry(
 def known_entry(connection: Connection, entry: LogEntry) -> Any:
     """Return number and ``undone`` of the same entry of this forum's log, or None."""
     return connection.execute(
-        f"{_ENTRY} WHERE at_us = ? AND kind = ? AND question_id = ? AND candidate_id = ? AND judge = ?",
+        f"{_ENTRY} WHERE question_id = ? AND candidate_id = ? AND kind = ? AND judge = ? AND at_us = ?",
         _key(entry),
     ).fetchone()
 
 
 def _key(entry: LogEntry) -> tuple[object, ...]:
-    at_us = rows.to_microseconds(entry.at) or 0
-    return at_us, entry.kind, entry.question_id, entry.candidate_id, entry.by
+    return entry.question_id, entry.candidate_id, entry.kind, entry.by, rows.to_microseconds(entry.at) or 0
 
 
 def entry_of(row: Any) -> LogEntry:
-    """Return the entry of a row."""
-    return LogEntry(
-        row["num"],
-        row["question_id"],
-        row["candidate_id"],
-        row["kind"],
-        row["judge"],
-        rows.from_microseconds(row["at_us"]),
-        row["undoes"],
-        bool(row["made_link"]),
-        bool(row["undone"]),
-    )
+    """Return the entry of a row of ``_ENTRY``."""
+    number, question, candidate, kind, judge, at_us, undoes, made_link, undone = row
+    at = rows.from_microseconds(at_us)
+    return LogEntry(number, question, candidate, kind, judge, at, undoes, bool(made_link), bool(undone))
+
+
+def _feedback_of(row: Any) -> Feedback:
+    _, question, candidate, verdict, judge, at_us, *draw = row
+    return Feedback(question, candidate, verdict, judge, rows.from_microseconds(at_us), Draw(*draw))
 
 
 def _add(connection: Connection, entry: LogEntry, at_us: int) -> LogEntry:
-    values = (at_us, entry.kind, entry.question_id, entry.candidate_id, entry.by)
-    row = connection.execute(_ADD_ENTRY, (*values, entry.undoes, int(entry.made_link))).fetchone()
-    return entry_of(connection.execute(f"{_ENTRY} WHERE num = ?", (row["num"],)).fetchone())
+    entry = structs.replace(entry, at=rows.from_microseconds(at_us))
+    row = connection.execute(_ADD_ENTRY, (*_key(entry), entry.undoes, int(entry.made_link))).fetchone()
+    return structs.replace(entry, number=row["num"])
 
 
 def _undo(connection: Connection, decision: LogEntry, by: str, at_us: int) -> LogEntry:
     pair = (decision.question_id, decision.candidate_id)
     if decision.made_link:
         writes.delete_link(connection, Link(*pair))
-    before = connection.execute(
-        "SELECT question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity FROM feedback"
-        f" WHERE {OF_PAIR} ORDER BY at_us DESC, num DESC LIMIT 2",
-        (*pair, *pair[::-1]),
-    ).fetchall()
-    if before and before[0]["at_us"] == rows.to_microseconds(decision.at):  # else it was judged again since
-        counted = before[1] if len(before) > 1 else None
-        if counted is not None and counted["verdict"] != "withdrawn":
-            draw = Draw(counted["draw"], counted["probability"], counted["propensity"])
-            again = Feedback(counted[0], counted[1], counted["verdict"], counted["judge"], draw=draw)
-        else:
-            again = Feedback(*pair, "withdrawn", by)
-        writes.put_judgement(connection, again, at_us)
+    newest = f"SELECT {_FEEDBACK} FROM feedback WHERE {OF_PAIR} ORDER BY at_us DESC, num DESC LIMIT 2"
+    judged = list(map(_feedback_of, connection.execute(newest, (*pair, *pair[::-1])).fetchall()))
+    if judged and judged[0].at == decision.at:  # else it was judged again since
+        counted = next((judgement for judgement in judged[1:] if judgement.verdict != "withdrawn"), None)
+        writes.put_judgement(connection, counted or Feedback(*pair, "withdrawn", by), at_us)
     connection.execute(
         "UPDATE outbox SET state = 'cancelled', at_us = ? WHERE question_id = ? AND candidate_id = ?"
         " AND state IN ('waiting', 'failed')",
@@ -383,14 +371,5 @@ def _undo(connection: Connection, decision: LogEntry, by: str, at_us: int) -> Lo
 
 
 def _write_of(row: Any) -> Write:
-    return Write(
-        row["num"],
-        row["target"],
-        row["question_id"],
-        row["candidate_id"],
-        row["action"],
-        row["state"],
-        row["tries"],
-        row["why"],
-        rows.from_microseconds(row["at_us"]),
-    )
+    *start, at_us = row
+    return Write(*start, at=rows.from_microseconds(at_us))

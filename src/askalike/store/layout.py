@@ -1,11 +1,10 @@
-"""The names of the files in a forum's folder, in one frozen place; whether it still is where it was."""
+"""The names of the files in a forum's folder, in one frozen place."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from askalike.errors import ForumError, ForumNotFoundError
 
@@ -88,27 +87,6 @@ class ForumLayout:
     def is_forum(self) -> bool:
         """Return whether the folder holds a forum, or stands for one in a database."""
         return self.archive.is_file() or self.attached.is_file()
-
-
-class OpenedFile:
-    """The file that a forum was opened by: its archive, or what names its database.
-
-    A folder that is moved, deleted or replaced while it is open belongs to another forum, or to none: to go on there
-    would mix two forums, or leave files where a new forum is to be.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path: Final = path
-        self._identity: Final = identity(path)
-
-    def check(self) -> None:
-        """Return where the file is the one that was opened.
-
-        Raises:
-            ForumNotFoundError: it is not.
-        """
-        if identity(self._path) != self._identity:
-            raise ForumNotFoundError(f"{self._path} was moved, deleted or replaced while it was open", "open it again")
 
 
 def identity(path: Path) -> tuple[int, int] | None:

@@ -9,8 +9,7 @@ in one transaction: who reads sees the store before it or after it, and who writ
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable
 from typing import Any, Final
 
 from askalike.errors import InputError
@@ -39,69 +38,44 @@ _FIND_GONE: Final = {
     for table, same in {**dict.fromkeys(rows.POSTS, "staged.id = known.id"), "links": _SAME_LINK}.items()
 }
 _NEW_LINKS: Final = f"FROM staged_links AS staged WHERE NOT EXISTS (SELECT 1 FROM links AS known WHERE {_SAME_LINK})"
+_COUNTED: Final[dict[type, tuple[str, str]]] = {
+    Question: ("questions", "id"),
+    Answer: ("answers", "id"),
+    Link: ("links", "source_id"),
+    Feedback: ("judgements", "question_id"),
+    LogEntry: ("log", "question_id"),
+}
+"""Kind of record → where the report counts it, and its field that a reject names."""
 _LOG: Final = "INSERT INTO changes (at_us, kind, operation, id, num)"
 
 
-def load(
-    store: Database,
-    records: Iterable[Record],
-    source: Source,
-    reject: Callable[[Reject], None],
-    *,
-    unread: Callable[[], int],
-    accepted: Callable[[], Iterable[str]],
-    is_mass_delete_allowed: bool,
-) -> LoadReport:
-    """Make the store hold what ``records`` holds for ``source``; see ``Store.load``."""
-    rows.check_source(source)
-    with store.loading() as path, closing(Staging(path)) as staging:
-        loading = _Load(store, source, reject)
-        for record in records:
-            loading.read(record, staging)
-        loading.report.accepted_without_answer = staging.accept(accepted())
-        staging.finish()
-        change = loading.value("SELECT max(seq) FROM changes")
-        with store.staged(staging) as connection:
-            _find_changes(connection)
-            loading.compare(connection, unread(), is_mass_delete_allowed)
-            with store.write() as connection:
-                if loading.value("SELECT max(seq) FROM changes") != change:  # somebody has written meanwhile
-                    _find_changes(connection)
-                loading.apply(connection)
-            return loading.finished_report()
-
-
-def _find_changes(connection: Connection) -> None:
-    for name, statement in _FIND_CHANGES.items():
-        connection.execute(f"DELETE FROM {name}")
-        connection.execute(statement)
-
-
-class _Load:
+class Load:
     """One load under way: its records are read, compared with the store, and the differences applied."""
 
     def __init__(self, store: Database, source: Source, reject: Callable[[Reject], None]) -> None:
-        self.store = store
-        self.source = source
-        self.reject = reject
+        self._store = store
+        self._source = source
+        self._on_reject = reject
         self.report = LoadReport()
-        self.unstorable = 0
-        self.is_complete = False
-        self.judgements: list[Feedback] = []
-        self.log: list[LogEntry] = []
+        self._unstorable = 0
+        self._is_complete = False
+        self._last_change: int | None = None
+        self._judgements: list[Feedback] = []
+        self._log: list[LogEntry] = []
 
     # -- reading: nothing is locked --------------------------------------------------------------------------------
 
     def read(self, record: Record, staging: Staging) -> None:
         """Stage one record, or reject it. All are counted as unchanged until the differences are applied."""
-        counts, identifier = self._counts_of(record)
+        kind, name = _COUNTED[type(record)]
+        counts, identifier = getattr(self.report, kind), str(getattr(record, name))
         try:
             if isinstance(record, Feedback):
                 rows.check_feedback(record)
-                self.judgements.append(record)
+                self._judgements.append(record)
             elif isinstance(record, LogEntry):
                 judgements.check_entry(record)
-                self.log.append(record)
+                self._log.append(record)
             elif isinstance(record, Link):
                 staging.add_link(record)
             elif not staging.add(record):
@@ -109,28 +83,17 @@ class _Load:
                 return
             counts.unchanged += 1
         except InputError as error:
-            self.unstorable += 1
+            self._unstorable += 1
             self._reject(counts, identifier, str(error))
-
-    def _counts_of(self, record: Record) -> tuple[LoadCounts, str]:
-        if isinstance(record, Question):
-            return self.report.questions, str(record.id)
-        if isinstance(record, Answer):
-            return self.report.answers, str(record.id)
-        if isinstance(record, Feedback):
-            return self.report.judgements, str(record.question_id)
-        if isinstance(record, LogEntry):
-            return self.report.log, str(record.question_id)
-        return self.report.links, str(record.source_id)
 
     def _reject(self, counts: LoadCounts, identifier: str, reason: str) -> None:
         counts.rejected += 1
-        self.reject(Reject(file=self.source.name, line=0, record_id=identifier, reason=reason))
+        self._on_reject(Reject(file=self._source.name, line=0, record_id=identifier, reason=reason))
 
     # -- comparing: nothing is locked, and no other load is under way ----------------------------------------------
 
     def compare(self, connection: Connection, unread: int, is_mass_delete_allowed: bool) -> None:
-        """Refuse what must not be loaded.
+        """Find what differs, and refuse what must not be loaded.
 
         What has gone from the source is deleted only if every record could be read and stored: one that could not may
         be among those that seem to have gone.
@@ -138,38 +101,45 @@ class _Load:
         Args:
             unread: how many records of the source could not be read.
         """
-        number = self.value("SELECT num FROM sources WHERE name = ?", self.source.name) or 0
+        self._last_change = self._value("SELECT max(seq) FROM changes")
+        self._find_changes(connection)
+        number = self._value("SELECT num FROM sources WHERE name = ?", self._source.name) or 0
         self._check_not_empty(number)
         gone = {table: connection.execute(statement, (number,)).rowcount for table, statement in _FIND_GONE.items()}
-        self.is_complete = not unread and not self.unstorable
-        if self.is_complete:
+        self._is_complete = not unread and not self._unstorable
+        if self._is_complete:
             self._check_mass_delete(gone["questions"], number, is_mass_delete_allowed)
         else:
             for table, count in gone.items():
                 getattr(self.report, table).kept = count
 
-    def value(self, statement: str, *values: object) -> Any:
+    def _find_changes(self, connection: Connection) -> None:
+        for name, statement in _FIND_CHANGES.items():
+            connection.execute(f"DELETE FROM {name}")
+            connection.execute(statement)
+
+    def _value(self, statement: str, *values: object) -> Any:
         """Return the only value that a statement finds, None where it finds nothing."""
-        return next((row[0] for row in self.store.rows(statement, values)), None)
+        return next((row[0] for row in self._store.rows(statement, values)), None)
 
     def _check_not_empty(self, number: int) -> None:
         """Refuse a source without questions, but for one of links between the questions of others."""
         if self.report.questions.unchanged:
             return
         if self.report.links.unchanged:
-            owners = {row["source"] for row in self.store.rows("SELECT DISTINCT source FROM questions")}
+            owners = {row["source"] for row in self._store.rows("SELECT DISTINCT source FROM questions")}
             if not owners:
-                only_links = f"{self.source.name} contains only links, and the forum has no questions"
+                only_links = f"{self._source.name} contains only links, and the forum has no questions"
                 raise InputError(only_links, "index the questions first")
             if number not in owners:
                 return
-        raise InputError(f"{self.source.name} contains no questions", "name the right --format")
+        raise InputError(f"{self._source.name} contains no questions", "name the right --format")
 
     def _check_mass_delete(self, gone: int, number: int, is_allowed: bool) -> None:
-        stored = self.value("SELECT count(*) FROM questions WHERE source = ?", number)
+        stored = self._value("SELECT count(*) FROM questions WHERE source = ?", number)
         if gone > max(MASS_DELETE_FLOOR, MASS_DELETE_SHARE * stored) and not is_allowed:
             raise InputError(
-                f"{gone} of the {stored} questions that came from {self.source.name} are not in it any longer",
+                f"{gone} of the {stored} questions that came from {self._source.name} are not in it any longer",
                 "nothing was changed; use --allow-mass-delete to delete them, or give this archive its own --source",
             )
 
@@ -178,9 +148,11 @@ class _Load:
     def apply(self, connection: Connection) -> None:
         """Apply the differences."""
         report = self.report
+        if self._value("SELECT max(seq) FROM changes") != self._last_change:  # somebody has written meanwhile
+            self._find_changes(connection)
         known_links = self._check_log(connection)
         self._refuse_contested(connection)
-        number = writes.source_number(connection, self.source.name, self.source.format)
+        number = writes.source_number(connection, self._source.name, self._source.format)
         self._put(connection, "question", number, report.questions)
         report.questions.deleted = self._delete(connection, "questions")
         self._reject_orphans(connection)
@@ -192,13 +164,13 @@ class _Load:
         self._put_judgements(connection)
         numbers: dict[int, int] = {}
         report.log.added = sum(
-            judgements.put_entry(connection, entry, numbers, claimed, known_links) for entry in self.log
+            judgements.put_entry(connection, entry, numbers, claimed, known_links) for entry in self._log
         )
         report.log.unchanged -= report.log.added
 
     def _edited(self, table: str) -> str:
         """Return what follows FROM: what is ``known`` of a table and differs from what was read, in its order."""
-        return f"changed_{table} AS changed {self.store.ordered_join} {table} AS known ON known.num = changed.num"
+        return f"changed_{table} AS changed {self._store.ordered_join} {table} AS known ON known.num = changed.num"
 
     def _refuse_contested(self, connection: Connection) -> None:
         """Refuse ids that another source has with other content."""
@@ -207,7 +179,7 @@ class _Load:
             for row in connection.execute(
                 f"SELECT name, count(*) AS times, min(place) AS first FROM {self._edited(table)}"
                 " JOIN sources ON sources.num = known.source WHERE name <> ? GROUP BY name ORDER BY times DESC",
-                (self.source.name,),
+                (self._source.name,),
             ).fetchall():
                 count += row["times"]
                 if not owner:
@@ -221,7 +193,7 @@ class _Load:
         else:
             hint += f', or say --source "{owner}" if it is a newer copy of that one'
         raise InputError(
-            f"{count} ids of {self.source.name}, such as {example!r}, stand for other questions or answers that came"
+            f"{count} ids of {self._source.name}, such as {example!r}, stand for other questions or answers that came"
             f" from {owner}",
             hint,
         )
@@ -234,7 +206,7 @@ class _Load:
         now_us = time.time_ns() // 1000
         last = execute(f"SELECT coalesce(max(num), 0) FROM {table}").fetchone()[0]
         edited, logged = self._edited(table), writes.LOGGED[table]
-        staged = f"{self.store.ordered_join} staged_{table} AS staged ON staged.place = changed.place"
+        staged = f"{self._store.ordered_join} staged_{table} AS staged ON staged.place = changed.place"
         if kind == "answer":
             execute(
                 f"{_LOG} SELECT ?, ?, 'delete', {logged.format('known')} FROM {edited} {staged}"
@@ -260,7 +232,7 @@ class _Load:
 
     def _delete(self, connection: Connection, table: str) -> int:
         """Delete what has gone from the source; return how much that was."""
-        if not self.is_complete:
+        if not self._is_complete:
             return 0
         key = ", ".join(COMPARED[f"gone_{table}"])
         return writes.delete_where(connection, table, f"({key}) IN (SELECT {key} FROM gone_{table})")
@@ -274,8 +246,8 @@ class _Load:
         rejected = connection.execute(f"SELECT id, question_id {orphans} ORDER BY place").fetchall()
         if rejected:
             connection.execute(f"DELETE FROM changed_answers WHERE place IN (SELECT place {orphans})")
+            writes.delete_where(connection, "answers", f"id IN (SELECT id {orphans})")
         for identifier, question in rejected:
-            writes.delete_answer(connection, identifier)
             self.report.answers.unchanged -= 1
             self._reject(self.report.answers, identifier, f"its question {question!r} is not in the forum")
 
@@ -294,7 +266,7 @@ class _Load:
         """Leave out the links of decisions that were undone here since; return those of decisions that are here."""
         known_links = set[Link]()
         same = "WHERE source_id = ? AND target_id = ? AND kind = 'duplicate'"
-        for entry in (entry for entry in self.log if entry.made_link):
+        for entry in (entry for entry in self._log if entry.made_link):
             pair = (entry.question_id, entry.candidate_id)
             if connection.execute(f"SELECT 1 FROM links {same}", pair).fetchone():
                 known_links.add(Link(*pair))
@@ -316,7 +288,7 @@ class _Load:
         now_us, counts = time.time_ns() // 1000, self.report.judgements
         known = "SELECT 1 FROM feedback WHERE question_id = ? AND candidate_id = ? AND verdict = ? AND judge = ?"
         last = connection.execute("SELECT coalesce(max(num), 0) FROM feedback").fetchone()[0]
-        for judgement in self.judgements:
+        for judgement in self._judgements:
             at_us = rows.to_microseconds(judgement.at)
             which, value = ("num <= ?", last) if at_us is None else ("at_us = ?", at_us)
             values = (judgement.question_id, judgement.candidate_id, judgement.verdict, judgement.by, value)
@@ -325,12 +297,9 @@ class _Load:
                 counts.added += 1
                 counts.unchanged -= 1
 
-    # -- what was done -----------------------------------------------------------------------------------------------
-
-    def finished_report(self) -> LoadReport:
-        """Return what the load did."""
+    def count_open_links(self) -> None:
+        """Count the source's links that lack a question at one of their ends."""
         here = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
-        self.report.links_without_question = self.value(
+        self.report.links_without_question = self._value(
             f"SELECT count(*) FROM staged_links WHERE NOT ({here.format('source_id')} AND {here.format('target_id')})"
         )
-        return self.report

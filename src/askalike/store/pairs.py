@@ -227,11 +227,11 @@ class PairStore:
         self._run("INSERT OR REPLACE INTO state VALUES (?, ?)", (key, value))
 
     def clear(self) -> None:
-        """Forget all pairs and all that waits to be compared."""
+        """Forget all pairs, all texts, and all that waits to be compared."""
         for name in ("first", "second"):
             self._run(f"INSERT OR REPLACE INTO touched SELECT DISTINCT {name}, {_VERSION} FROM pairs")
-        self._run("DELETE FROM pairs")
-        self._run("DELETE FROM todo")
+        for table in ("pairs", "todo", "texts", "unread"):
+            self._run(f"DELETE FROM {table}")
 
     def add_waiting(self, nums: Iterable[int]) -> None:
         """Let these questions be compared."""
@@ -267,11 +267,6 @@ class PairStore:
         self._touch(num for (num,) in listed)
         self._run("DELETE FROM texts WHERE num = ?", *listed)
         self._run("INSERT OR IGNORE INTO unread VALUES (?)", *listed)
-
-    def forget_texts(self) -> None:
-        """Forget what was read of every question."""
-        self._run("DELETE FROM texts")
-        self._run("DELETE FROM unread")
 
     def put_texts(self, hashes: Mapping[int, bytes | None]) -> None:
         """Keep what the texts of questions are known by; None for one that has gone, or has no words."""

@@ -27,11 +27,12 @@ from askalike.errors import (
     MissingExtraError,
     SettingError,
 )
+from askalike.progress import Progress
 from askalike.store import rows, tables
 from askalike.store.base import Store
 from askalike.store.connections import ThreadConnections
 from askalike.store.database import Cursor
-from askalike.store.layout import OpenedFile
+from askalike.store.layout import identity
 from askalike.store.soundness import read_contents
 from askalike.store.staging import COMPARED, STAGED, Staging
 from askalike.store.values import Contents
@@ -86,7 +87,7 @@ class PostgresStore(Store):
 
     def __init__(self, address: str, named_in: Path | None = None) -> None:
         self._address = check_address(address)
-        self._opened = None if named_in is None else OpenedFile(named_in)
+        self.opened = None if named_in is None else (named_in, identity(named_in))
         self._connections = ThreadConnections(lambda: _Connection(self._address))
         with _explained(self._address):
             connection = self._connections.get()
@@ -272,7 +273,7 @@ class PostgresStore(Store):
         with _explained(self._address):
             self._connection().execute("ANALYZE questions, answers, links, changes")
 
-    def faults(self, on_rows: Callable[[int], None]) -> Iterator[str]:
+    def faults(self, progress: Progress) -> Iterator[str]:
         """Yield each question and answer that is not what was written."""
         for table, columns in rows.POSTS.items():
             last = 0
@@ -280,7 +281,7 @@ class PostgresStore(Store):
             while batch := self.rows(wanted, (last,)):
                 yield from filter(None, (rows.post_fault(table, row) for row in batch))
                 last = batch[-1]["num"]
-                on_rows(len(batch) if table == "questions" else 0)
+                progress.advance(len(batch) if table == "questions" else 0)
 
     def contents(self) -> Contents:
         """Return what a check compares indexes with."""

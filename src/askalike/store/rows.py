@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from numbers import Real
 from typing import Any, get_args
@@ -72,73 +72,18 @@ def from_microseconds(value: int | None) -> datetime | None:
     return _EPOCH + timedelta(microseconds=value)
 
 
-def question_values(question: Question) -> tuple[Value, ...]:
-    """Return the row of a question in the order of ``QUESTION_COLUMNS``.
+def values_of(post: Question | Answer) -> tuple[Value, ...]:
+    """Return the row of a question or an answer in the order of its table's columns.
 
     Raises:
-        InputError: a value cannot be stored; the message names the question and the value.
+        InputError: a value cannot be stored; the message names the post and the value.
     """
-    where = f"question {question.id!r}"
-    _check_id(question.id, "a question's id")
-    _check_text(where, "title", question.title)
-    _check_text(where, "body", question.body)
-    if not isinstance(question.tags, tuple | list):
-        raise InputError(f"{where}: tags is {type(question.tags).__name__}", "expected several texts, such as a tuple")
-    for tag in question.tags:
-        _check_text(where, "tag", tag)
-    tags = _json(question.tags)
-    _check_text(where, "all tags", tags)
-    _check_text(where, "url", question.url)
-    _check_text(where, "author", question.author)
-    _check_post(where, question)
-    language, is_detected = _language_value(where, question.language), question.is_language_detected
-    if not isinstance(is_detected, bool):
-        raise InputError(f"{where}: is_language_detected is {is_detected!r}", "expected True or False")
-    return (
-        question.id,
-        question.title,
-        question.body,
-        question.markup,
-        tags,
-        _moment_value(where, "created", question.created),
-        _moment_value(where, "closed", question.closed),
-        question.score,
-        question.url,
-        question.author,
-        language,
-        int(is_detected and bool(language)),
-    )
-
-
-def answer_values(answer: Answer) -> tuple[Value, ...]:
-    """Return the row of an answer in the order of ``ANSWER_COLUMNS``.
-
-    Raises:
-        InputError: a value cannot be stored; the message names the answer and the value.
-    """
-    where = f"answer {answer.id!r}"
-    _check_id(answer.id, "an answer's id")
-    _check_id(answer.question_id, f"the question id of {where}")
-    _check_text(where, "body", answer.body)
-    _check_text(where, "author", answer.author)
-    _check_post(where, answer)
-    if not isinstance(answer.is_accepted, bool):
-        raise InputError(f"{where}: is_accepted is {answer.is_accepted!r}", "expected True or False")
-    return (
-        answer.id,
-        answer.question_id,
-        answer.body,
-        answer.markup,
-        _moment_value(where, "created", answer.created),
-        answer.score,
-        answer.author,
-        int(answer.is_accepted),
-    )
-
-
-def check_question(question: Question) -> None:
-    """Raise InputError unless the question can be stored."""
-    question_values(question)
+    kind = "question" if isinstance(post, Question) else "answer"
+    where = f"{kind} {post.id!r:.600}"
+    values = [stored(where, name, getattr(post, name)) for name, stored in _STORED[kind]]
+    if kind == "question" and not values[-2]:  # no language is none that was detected
+        values[-1] = 0
+    return tuple(values)
 
 
 def check_feedback(judgement: Feedback) -> None:
@@ -152,7 +97,7 @@ def check_feedback(judgement: Feedback) -> None:
         raise InputError(f"question {judgement.question_id!r} is judged against itself", "name two questions")
     if not isinstance(judgement.verdict, str) or judgement.verdict not in _VERDICTS:
         raise InputError(f"the verdict is {judgement.verdict!r}", f"expected one of {', '.join(_VERDICTS)}")
-    _check_text("a judgement", "the judge's name", judgement.by)
+    _text_value("a judgement", "the judge's name", judgement.by)
     _moment_value("a judgement", "its moment", judgement.at)
     if not isinstance(draw, Draw):
         raise InputError(f"the pair was drawn by {draw!r:.80}", "expected a Draw")
@@ -166,8 +111,8 @@ def check_feedback(judgement: Feedback) -> None:
 
 def check_link(link: Link) -> None:
     """Raise InputError unless the link can be stored."""
-    _check_id(link.source_id, "a link's source id")
-    _check_id(link.target_id, "a link's target id")
+    for name in ("source_id", "target_id"):
+        _id_value("a link", name, getattr(link, name))
     if not isinstance(link.kind, str) or link.kind not in _LINK_KINDS:
         raise InputError(f"link kind is {link.kind!r}", f"expected one of {sorted(_LINK_KINDS)}")
     if link.source_id == link.target_id:
@@ -267,15 +212,15 @@ def post_fault(table: str, row: Any) -> str:
     return ""
 
 
-def _check_id(value: str, what: str) -> None:
+def _id_value(where: str, name: str, value: Any) -> str:
     if not isinstance(value, str) or not value or value != value.strip():
-        raise InputError(f"{what} is {value!r}", "expected a text that is not empty, without spaces around it")
+        raise InputError(f"{where}: {name} is {value!r}", "expected a text that is not empty, without spaces around it")
     if len(value) > MAX_ID_CHARACTERS:
-        raise InputError(f"{what} has {len(value)} characters", f"expected at most {MAX_ID_CHARACTERS}")
-    _check_text(what, "id", value)
+        raise InputError(f"{where}: {name} has {len(value)} characters", f"expected at most {MAX_ID_CHARACTERS}")
+    return _text_value(where, name, value)
 
 
-def _check_text(where: str, name: str, value: str) -> None:
+def _text_value(where: str, name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InputError(f"{where}: {name} is {type(value).__name__}", "expected a text")
     if len(value) > MAX_TEXT_CHARACTERS:
@@ -289,44 +234,71 @@ def _check_text(where: str, name: str, value: str) -> None:
             raise InputError(
                 f"{where}: {name} has a lone surrogate at character {error.start}", "decode the text as UTF-8 first"
             ) from error
-
-
-def _moment_value(where: str, name: str, moment: datetime | None) -> int | None:
-    """Return a moment as it is stored.
-
-    Raises:
-        InputError: in UTC it lies outside the years 1 to 9999, so that it could not be read back.
-    """
-    if moment is None:
-        return None
-    if not isinstance(moment, datetime):
-        raise InputError(f"{where}: {name} is {type(moment).__name__}", "expected a datetime")
-    hint = "expected a moment that in UTC lies in the years 1 to 9999"
-    try:
-        value = to_microseconds(moment)
-    except (OverflowError, ValueError) as error:  # a time zone has no answer for this moment, or it is pandas' NaT
-        raise InputError(f"{where}: {name} is {moment!r}", hint) from error
-    if value is not None and not _FIRST_US <= value <= LAST_US:
-        raise InputError(f"{where}: {name} is {moment}", hint)
     return value
 
 
-def _language_value(where: str, language: str) -> str:
-    """Return a language's code as it is stored, or raise InputError."""
+def _tags_value(where: str, name: str, value: Any) -> str:
+    if not isinstance(value, tuple | list):
+        raise InputError(f"{where}: {name} is {type(value).__name__}", "expected several texts, such as a tuple")
+    for tag in value:
+        _text_value(where, "tag", tag)
+    return _text_value(where, "all tags", _json(value))
+
+
+def _moment_value(where: str, name: str, value: Any) -> int | None:
+    """Return a moment as it is stored: one that in UTC lies outside the years 1 to 9999 could not be read back."""
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        raise InputError(f"{where}: {name} is {type(value).__name__}", "expected a datetime")
+    hint = "expected a moment that in UTC lies in the years 1 to 9999"
     try:
-        return language_code(language) if language is not None else ""
+        moment = to_microseconds(value)
+    except (OverflowError, ValueError) as error:  # a time zone has no answer for this moment, or it is pandas' NaT
+        raise InputError(f"{where}: {name} is {value!r}", hint) from error
+    if moment is not None and not _FIRST_US <= moment <= LAST_US:
+        raise InputError(f"{where}: {name} is {value}", hint)
+    return moment
+
+
+def _language_value(where: str, name: str, value: Any) -> str:
+    try:
+        return language_code(value) if value is not None else ""
     except (SettingError, AttributeError, TypeError) as error:
-        raise InputError(
-            f"{where}: the language is {str(language)[:80]!r}", "expected a code such as de or pt-BR"
-        ) from error
+        raise InputError(f"{where}: {name} is {str(value)[:80]!r}", "expected a code such as de or pt-BR") from error
 
 
-def _check_post(where: str, post: Question | Answer) -> None:
-    if not isinstance(post.markup, str) or post.markup not in _MARKUPS:
-        raise InputError(f"{where}: markup is {post.markup!r}", f"expected one of {sorted(_MARKUPS)}")
-    score = post.score
-    if score is not None and not (isinstance(score, int) and -INTEGER_LIMIT <= score < INTEGER_LIMIT):
-        raise InputError(f"{where}: score is {score!r}", "expected a whole number of at most 64 bits")
+def _markup_value(where: str, name: str, value: Any) -> str:
+    if not isinstance(value, str) or value not in _MARKUPS:
+        raise InputError(f"{where}: {name} is {value!r}", f"expected one of {sorted(_MARKUPS)}")
+    return value
+
+
+def _score_value(where: str, name: str, value: Any) -> int | None:
+    if value is not None and not (isinstance(value, int) and -INTEGER_LIMIT <= value < INTEGER_LIMIT):
+        raise InputError(f"{where}: {name} is {value!r}", "expected a whole number of at most 64 bits")
+    return value
+
+
+def _flag_value(where: str, name: str, value: Any) -> int:
+    if not isinstance(value, bool):
+        raise InputError(f"{where}: {name} is {value!r}", "expected True or False")
+    return int(value)
+
+
+_STORED_AS: Mapping[str, Callable[[str, str, Any], Value]] = {
+    **dict.fromkeys(("id", "question_id"), _id_value),
+    **dict.fromkeys(("created", "closed"), _moment_value),
+    **dict.fromkeys(("is_accepted", "is_language_detected"), _flag_value),
+    **{"tags": _tags_value, "markup": _markup_value, "score": _score_value, "language": _language_value},
+}
+"""Fields of posts that are not stored as texts."""
+_STORED = {
+    table.removesuffix("s"): [
+        (name, _STORED_AS.get(name, _text_value)) for name in (column.removesuffix("_us") for column in columns)
+    ]
+    for table, columns in POSTS.items()
+}
 
 
 def unknown_id(kind: str, identifier: str) -> UnknownIdError:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from askalike.progress import Progress
 from askalike.store import rows
 from askalike.store.layout import ForumLayout
 from askalike.store.sqlite import SCHEMA
@@ -68,30 +69,20 @@ def stored_contents(layout: ForumLayout) -> Contents:
         return read_contents(connection.execute)
 
 
-def stored_faults(
-    layout: ForumLayout,
-    on_start: Callable[[int], None],
-    on_rows: Callable[[int], None],
-    on_contents: Callable[[Contents], None],
-) -> Iterator[str]:
+def stored_faults(layout: ForumLayout, progress: Progress) -> Iterator[str]:
     """Yield what is wrong with a forum's SQLite archive; see ``store.stored_faults``, which also reads PostgreSQL."""
     try:
         with _opened(layout.archive) as connection:
-            on_start(_count_rows(connection))
-            yield from _faults(connection, on_rows)
-            on_contents(read_contents(connection.execute))
+            size = 0
+            with suppress(sqlite3.Error):
+                size = sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in rows.POSTS)
+            progress.start("checking the archive", size, "rows")
+            yield from _faults(connection, progress)
     except (sqlite3.Error, OSError) as error:
         yield f"cannot be read: {error}"
 
 
-def _count_rows(connection: sqlite3.Connection) -> int:
-    try:
-        return sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in rows.POSTS)
-    except sqlite3.Error:
-        return 0
-
-
-def _faults(connection: sqlite3.Connection, on_rows: Callable[[int], None]) -> Iterator[str]:
+def _faults(connection: sqlite3.Connection, progress: Progress) -> Iterator[str]:
     try:
         if foreign := foreign_schema(connection):
             yield from (f"it holds {name}, which askalike does not make" for name in foreign)
@@ -100,9 +91,12 @@ def _faults(connection: sqlite3.Connection, on_rows: Callable[[int], None]) -> I
     except (sqlite3.Error, UnicodeError) as error:
         yield f"it cannot be read as a database: {error}"
         return
-    for table in rows.POSTS:
+    for table, columns in rows.POSTS.items():
         try:
-            yield from _posts(connection, table, on_rows)
+            for row in connection.execute(f"SELECT num, digest, {', '.join(columns)} FROM {table} ORDER BY num"):
+                progress.advance(1)
+                if fault := rows.post_fault(table, row):
+                    yield fault
         except sqlite3.Error as error:
             yield f"its {table} cannot be read to the end: {error}"
     for table, column, known in _KINDS:
@@ -129,13 +123,6 @@ def _structure(connection: sqlite3.Connection) -> Iterator[str]:
             json.loads(value)
         except ValueError:
             yield f"the setting {key!r} is {value[:100]!r}, which is no JSON"
-
-
-def _posts(connection: sqlite3.Connection, table: str, on_rows: Callable[[int], None]) -> Iterator[str]:
-    for row in connection.execute(f"SELECT num, digest, {', '.join(rows.POSTS[table])} FROM {table} ORDER BY num"):
-        on_rows(1)
-        if fault := rows.post_fault(table, row):
-            yield fault
 
 
 def pair_faults(layout: ForumLayout, last_change: Callable[[int], int | None]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from askalike.errors import BusyForumError, DamagedForumError, ForumExistsError,
 from askalike.files import narrow, sync_folder, writing_named
 from askalike.store import sqlite_file, tables
 from askalike.store.base import Store
-from askalike.store.layout import OpenedFile, not_found
+from askalike.store.layout import identity, not_found
 from askalike.store.sqlite_file import (
     Connection,
     Schema,
@@ -54,7 +54,7 @@ class SqliteStore(Store):
         if not path.is_file():
             raise not_found(path)
         self.path = path
-        self._opened = OpenedFile(path)
+        self.opened = path, identity(path)
         self._file = SqliteFile(path, SCHEMA, self.check_folder, synchronous=synchronous)
         if not self._file.is_made():
             self.close()

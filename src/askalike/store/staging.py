@@ -50,10 +50,7 @@ class Staging:
         Raises:
             InputError: a value cannot be stored.
         """
-        if isinstance(record, Question):
-            table, values = "questions", rows.question_values(record)
-        else:
-            table, values = "answers", rows.answer_values(record)
+        table, values = "questions" if isinstance(record, Question) else "answers", rows.values_of(record)
         marks = ", ".join("?" * (1 + len(values)))
         insert = f"INSERT OR IGNORE INTO staged_{table} VALUES (NULL, {marks})"
         return self._connection.execute(insert, (rows.digest(values), *values)).rowcount > 0

@@ -26,7 +26,6 @@ CREATE TABLE questions (
     is_language_detected INTEGER NOT NULL
 );
 CREATE INDEX questions_by_source ON questions (source);
-CREATE INDEX questions_by_digest ON questions (digest, num);
 CREATE INDEX questions_by_created ON questions (created_us, num);
 CREATE INDEX questions_by_language ON questions (language) WHERE language <> '';
 CREATE TABLE answers (

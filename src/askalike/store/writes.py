@@ -6,7 +6,7 @@ Shared by the store's own methods and the bulk load, so that a row is written an
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from askalike.errors import InputError
@@ -35,7 +35,7 @@ def source_number(connection: Connection, name: str, form: str) -> int:
 
 
 def log_change(
-    connection: Connection, kind: RecordKind, operation: Operation, identifier: str, num: int | None
+    connection: Connection, kind: RecordKind, operation: Operation, identifier: str, num: int | None = None
 ) -> None:
     """Append one entry to the change log.
 
@@ -49,40 +49,10 @@ def log_change(
     )
 
 
-def put_questions(
-    connection: Connection, questions: Sequence[Question], *, are_new: bool = False
+def put_posts(
+    connection: Connection, posts: Sequence[Question | Answer], *, are_new: bool = False
 ) -> dict[str, Operation]:
-    """Add or edit questions; return for each id that changed which of both.
-
-    Raises:
-        InputError: a value cannot be stored; or an id is known, and ``are_new``.
-    """
-    source = source_number(connection, MANUAL_SOURCE, "manual")
-    done: dict[str, Operation] = {}
-    for question in questions:
-        values = rows.question_values(question)
-        if are_new and has_question(connection, question.id):
-            raise InputError(f"the id {question.id!r} is taken already", "edit that question, or choose another id")
-        operation = _put(connection, "question", question.id, values, source)
-        if operation is not None:
-            done.setdefault(question.id, operation)
-    return done
-
-
-def put_detected(connection: Connection, identifier: str, language: str, *, is_logged: bool) -> None:
-    """Store the language that a question was found to be in, unless somebody said it."""
-    connection.execute(
-        "UPDATE questions SET language = ?, is_language_detected = ? WHERE id = ? AND language <> ?"
-        " AND (language = '' OR is_language_detected = 1)",
-        (language, int(bool(language)), identifier, language),
-    )
-    row = connection.execute("SELECT num FROM questions WHERE id = ?", (identifier,)).fetchone()
-    if row is not None and is_logged:
-        log_change(connection, "question", "edit", identifier, row["num"])
-
-
-def put_answers(connection: Connection, answers: Sequence[Answer], *, are_new: bool) -> dict[str, Operation]:
-    """Add or edit answers; return for each id that changed which of both.
+    """Add or edit questions or answers; return for each id that changed which of both.
 
     Raises:
         UnknownIdError: an answer's question is not there.
@@ -90,83 +60,99 @@ def put_answers(connection: Connection, answers: Sequence[Answer], *, are_new: b
     """
     source = source_number(connection, MANUAL_SOURCE, "manual")
     done: dict[str, Operation] = {}
-    for answer in answers:
-        values = rows.answer_values(answer)
-        require_question(connection, answer.question_id)
-        if are_new and connection.execute("SELECT 1 FROM answers WHERE id = ?", (answer.id,)).fetchone():
-            raise InputError(f"the answer id {answer.id!r} is taken already", "choose another id")
-        operation = _put(connection, "answer", answer.id, values, source)
-        if operation is not None:
-            done.setdefault(answer.id, operation)
+    for post in posts:
+        if isinstance(post, Answer):
+            require_question(connection, post.question_id)
+        if operation := _put(connection, post, source, known_ids="refused" if are_new else "edited"):
+            done.setdefault(post.id, operation)
     return done
 
 
 def _put(
-    connection: Connection, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], source: int
+    connection: Connection,
+    post: Question | Answer,
+    source: int,
+    known_ids: Literal["edited", "edited if owned", "refused"],
 ) -> Operation | None:
     """Insert or update one question or answer and log it; return None when nothing of it changed.
 
     A record stays with the source that it came from first.
+
+    Raises:
+        InputError: a value cannot be stored; or the id is known, and refused.
     """
-    table = f"{kind}s"
-    columns = rows.POSTS[table]
-    fresh = rows.digest(values)
-    question = str(values[columns.index(_QUESTION_OF[kind])])
-    wanted = f"SELECT num, digest, {_QUESTION_OF[kind]} AS question FROM {table} WHERE id = ?"
-    known = connection.execute(wanted, (identifier,)).fetchone()
+    values = rows.values_of(post)
+    kind: PostKind = "question" if isinstance(post, Question) else "answer"
+    table, columns, fresh = f"{kind}s", rows.POSTS[f"{kind}s"], rows.digest(values)
+    question = post.id if isinstance(post, Question) else post.question_id
+    wanted = f"SELECT num, digest, source, {_QUESTION_OF[kind]} AS question FROM {table} WHERE id = ?"
+    known = connection.execute(wanted, (post.id,)).fetchone()
     if known is None:
         names = ", ".join((*columns, "source", "digest"))
         marks = ", ".join("?" * (len(columns) + 2))
         connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", (*values, source, fresh))
-        _log_post(connection, kind, "add", question)
+        log_post(connection, kind, "add", question)
         return "add"
+    if known_ids == "refused":
+        raise InputError(f"the {kind} id {post.id!r} is taken already", f"edit that {kind}, or choose another id")
+    if known_ids == "edited if owned" and known["source"] != source:
+        raise _contested(connection, kind, post.id, known["source"])
     if known["digest"] == fresh:
         return None
     assignments = ", ".join(f"{name} = ?" for name in (*columns, "digest"))
     connection.execute(f"UPDATE {table} SET {assignments} WHERE num = ?", (*values, fresh, known["num"]))
-    _log_post(connection, kind, "edit", question)
+    log_post(connection, kind, "edit", question)
     if known["question"] != question:  # an answer of another one
-        _log_post(connection, kind, "delete", known["question"])
+        log_post(connection, kind, "delete", known["question"])
     return "edit"
 
 
-def _log_post(connection: Connection, kind: PostKind, operation: Operation, question: str) -> None:
+def _contested(connection: Connection, kind: PostKind, identifier: str, source: int) -> InputError:
+    owner = connection.execute("SELECT name FROM sources WHERE num = ?", (source,)).fetchone()["name"]
+    hint = "use a forum of its own"
+    if owner != MANUAL_SOURCE:
+        hint += f"; or, if that is the same forum, name it as the source: --source {owner!r}"
+    problem = f"the forum's {kind} {identifier!r} came from {owner!r}, and another with this id is to be stored"
+    return InputError(problem, hint)
+
+
+def log_post(connection: Connection, kind: PostKind, operation: Operation, question: str) -> None:
     """Log what happened to a question that is there, or to an answer to one."""
     row = connection.execute("SELECT num FROM questions WHERE id = ?", (question,)).fetchone()
     log_change(connection, kind, operation, question, None if row is None else row["num"])
 
 
-def put_links(connection: Connection, links: Sequence[Link], *, is_claimed: bool = True) -> int:
+def put_links(connection: Connection, links: Iterable[Link], source: int, *, is_claimed: bool = True) -> int:
     """Store links, each logged under its source's id; return how many were new.
 
     Args:
         is_claimed: whoever makes them makes them to stay, whatever becomes of a decision that made them before.
+    """
+    added = 0
+    for link in links:
+        pair = (link.source_id, link.target_id)
+        put = "INSERT INTO links VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        if connection.execute(put, (*pair, link.kind, source)).rowcount:
+            added += 1
+            log_change(connection, "link", "add", link.source_id)
+        if is_claimed and link.kind == "duplicate":  # it stays when a decision that made it is undone
+            connection.execute(
+                "UPDATE moderation SET made_link = 0 WHERE made_link = 1 AND question_id = ? AND candidate_id = ?", pair
+            )
+    return added
+
+
+def put_manual_links(connection: Connection, links: Sequence[Link], *, is_claimed: bool = True) -> int:
+    """Store links that a person or a program makes; return how many were new; see ``put_links``.
 
     Raises:
         UnknownIdError: an end of a link is not there.
     """
-    source = source_number(connection, MANUAL_SOURCE, "manual")
-    added = 0
     for link in links:
         require_question(connection, link.source_id)
         require_question(connection, link.target_id)
-        key = (link.source_id, link.target_id, link.kind)
-        if connection.execute("INSERT INTO links VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (*key, source)).rowcount:
-            added += 1
-            log_change(connection, "link", "add", link.source_id, None)
-        if is_claimed:
-            claim_link(connection, link)
-    return added
-
-
-def claim_link(connection: Connection, link: Link) -> None:
-    """Keep a link that a decision made when that is undone: somebody else says the same."""
-    if link.kind != "duplicate":
-        return
-    connection.execute(
-        "UPDATE moderation SET made_link = 0 WHERE made_link = 1 AND question_id = ? AND candidate_id = ?",
-        (link.source_id, link.target_id),
-    )
+    source = source_number(connection, MANUAL_SOURCE, "manual")
+    return put_links(connection, links, source, is_claimed=is_claimed)
 
 
 def put_feedback(connection: Connection, judgement: Feedback, at_us: int) -> None:
@@ -181,7 +167,7 @@ def put_feedback(connection: Connection, judgement: Feedback, at_us: int) -> Non
         (*pair, judgement.verdict, judgement.by, at_us, judgement.draw.by, *chances),
     )
     for identifier in pair:
-        log_change(connection, "feedback", "add", identifier, None)
+        log_change(connection, "feedback", "add", identifier)
 
 
 def put_judgement(connection: Connection, judgement: Feedback, now_us: int) -> int:
@@ -195,7 +181,7 @@ def put_judgement(connection: Connection, judgement: Feedback, now_us: int) -> i
 
 def delete_question(connection: Connection, identifier: str) -> None:
     """Delete one question with its answers, links and judgements, as a person wants it, and log it."""
-    remove_question(connection, identifier)
+    delete_where(connection, "questions", "id = ?", (identifier,))
     connection.execute("DELETE FROM answers WHERE question_id = ?", (identifier,))
     connection.execute("DELETE FROM links WHERE source_id = ? OR target_id = ?", (identifier, identifier))
     for table in ("feedback", "moderation", "outbox"):
@@ -203,38 +189,17 @@ def delete_question(connection: Connection, identifier: str) -> None:
     connection.execute("DELETE FROM helped WHERE question_id = ?", (identifier,))
 
 
-def remove_question(connection: Connection, identifier: str) -> bool:
-    """Delete one question alone and log it; return whether it was there.
-
-    What others said of it waits for its return: it has no effect while the question is not there.
-    """
-    gone = connection.execute("DELETE FROM questions WHERE id = ? RETURNING num", (identifier,)).fetchone()
-    if gone is not None:
-        log_change(connection, "question", "delete", identifier, gone["num"])
-    return gone is not None
-
-
-def delete_answer(connection: Connection, identifier: str) -> bool:
-    """Delete one answer and log it; return whether it was there: it may have gone with its question."""
-    gone = connection.execute("DELETE FROM answers WHERE id = ? RETURNING question_id", (identifier,)).fetchone()
-    if gone is not None:
-        _log_post(connection, "answer", "delete", gone["question_id"])
-    return gone is not None
-
-
-def delete_link(connection: Connection, link: Link) -> bool:
-    """Delete one link and log it under its source's id; return whether it was there: it may go with a question."""
-    gone = connection.execute(
-        "DELETE FROM links WHERE source_id = ? AND target_id = ? AND kind = ? RETURNING source_id",
-        (link.source_id, link.target_id, link.kind),
-    ).fetchone()
-    if gone is not None:
-        log_change(connection, "link", "delete", link.source_id, None)
-    return gone is not None
+def delete_link(connection: Connection, link: Link) -> int:
+    """Delete one link and log it; return 0 where it was not there."""
+    key = (link.source_id, link.target_id, link.kind)
+    return delete_where(connection, "links", "source_id = ? AND target_id = ? AND kind = ?", key)
 
 
 def delete_where(connection: Connection, table: str, condition: str, values: Sequence[object] = ()) -> int:
-    """Delete rows of ``questions``, ``answers`` or ``links``, each logged; return how many."""
+    """Delete rows of ``questions``, ``answers`` or ``links`` alone, each logged; return how many.
+
+    What others said of a question that is deleted waits for its return: it has no effect while it is not there.
+    """
     kind, logged = table.removesuffix("s"), LOGGED[table].format(table)
     log = f"INSERT INTO changes (at_us, kind, operation, id, num) SELECT ?, ?, 'delete', {logged} FROM {table}"
     connection.execute(f"{log} WHERE {condition}", (time.time_ns() // 1000, kind, *values))
@@ -250,76 +215,37 @@ def replace_threads(
         InputError: a question or an answer with this id came from elsewhere, or a value cannot be stored.
     """
     num = source_number(connection, source.name, source.format)
-    for thread in threads:
-        question = thread.question
-        _count(report.questions, _put_owned(connection, "question", question.id, rows.question_values(question), num))
-    for thread in threads:  # an answer may have moved from one to another
-        for answer in thread.answers:
-            _count(report.answers, _put_owned(connection, "answer", answer.id, rows.answer_values(answer), num))
-    for thread in threads:
-        kept = {answer.id for answer in thread.answers}
-        report.answers.deleted += _drop_answers(connection, thread.question.id, num, kept)
-        _replace_links(connection, thread, num, report.links)
+    posts: list[tuple[Question | Answer, LoadCounts]] = [(thread.question, report.questions) for thread in threads]
+    posts += [(answer, report.answers) for thread in threads for answer in thread.answers]
+    for post, counts in posts:
+        operation = _put(connection, post, num, known_ids="edited if owned")
+        counts.added += operation == "add"
+        counts.edited += operation == "edit"
+        counts.unchanged += operation is None
+    for thread in threads:  # after all were put: an answer may have moved from one to another
+        _replace_parts(connection, thread, num, report)
     for identifier in gone:
-        if connection.execute("SELECT 1 FROM questions WHERE id = ? AND source = ?", (identifier, num)).fetchone():
-            report.questions.deleted += remove_question(connection, identifier)
-            report.answers.deleted += _drop_answers(connection, identifier, num, set())
-            _replace_links(connection, Thread(Question(identifier, "")), num, report.links)
+        if delete_where(connection, "questions", "id = ? AND source = ?", (identifier, num)):
+            report.questions.deleted += 1
+            _replace_parts(connection, Thread(Question(identifier, "")), num, report)
 
 
-def _put_owned(
-    connection: Connection, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], source: int
-) -> Operation | None:
-    table = f"{kind}s"
-    owner = connection.execute(
-        f"SELECT name FROM {table} JOIN sources ON sources.num = source WHERE id = ? AND source <> ?",
-        (identifier, source),
-    ).fetchone()
-    if owner is not None:
-        hint = "use a forum of its own"
-        if owner["name"] != MANUAL_SOURCE:
-            hint += f"; or, if that is the same forum, name it as the source: --source {owner['name']!r}"
-        problem = (
-            f"the forum's {kind} {identifier!r} came from {owner['name']!r}, and another with this id is to be stored"
-        )
-        raise InputError(problem, hint)
-    return _put(connection, kind, identifier, values, source)
-
-
-def _count(counts: LoadCounts, operation: Operation | None) -> None:
-    counts.added += operation == "add"
-    counts.edited += operation == "edit"
-    counts.unchanged += operation is None
-
-
-def _drop_answers(connection: Connection, question: str, source: int, kept: set[str]) -> int:
-    previous = connection.execute("SELECT id FROM answers WHERE question_id = ? AND source = ?", (question, source))
-    return sum(delete_answer(connection, row["id"]) for row in previous.fetchall() if row["id"] not in kept)
-
-
-def _replace_links(connection: Connection, thread: Thread, source: int, counts: LoadCounts) -> None:
-    cursor = connection.execute(
-        "SELECT source_id, target_id, kind FROM links WHERE source_id = ? AND source = ?", (thread.question.id, source)
+def _replace_parts(connection: Connection, thread: Thread, source: int, report: LoadReport) -> None:
+    """Make a source's answers to a question, and its links from it, those of a thread; its answers are stored."""
+    identifier = thread.question.id
+    stored = connection.execute("SELECT id FROM answers WHERE question_id = ? AND source = ?", (identifier, source))
+    gone = {row["id"] for row in stored.fetchall()} - {answer.id for answer in thread.answers}
+    report.answers.deleted += sum(delete_where(connection, "answers", "id = ?", (answer,)) for answer in sorted(gone))
+    stored = connection.execute(
+        "SELECT source_id, target_id, kind FROM links WHERE source_id = ? AND source = ?", (identifier, source)
     )
-    links = {Link(row[0], row[1], row[2]) for row in cursor.fetchall()}
-    for link in thread.links:
-        if link not in links:
-            key = (link.source_id, link.target_id, link.kind, source)
-            if connection.execute("INSERT INTO links VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", key).rowcount:
-                counts.added += 1
-                log_change(connection, "link", "add", link.source_id, None)
-            claim_link(connection, link)
-    counts.deleted += sum(delete_link(connection, link) for link in links - set(thread.links))
-
-
-def has_question(connection: Connection, identifier: str) -> bool:
-    """Return whether the question is there; one with half a surrogate pair in its id, as from a shell, cannot be."""
-    if not rows.is_storable(identifier):
-        return False
-    return connection.execute("SELECT 1 FROM questions WHERE id = ?", (identifier,)).fetchone() is not None
+    links = {Link(*row) for row in stored.fetchall()}
+    report.links.added += put_links(connection, (link for link in thread.links if link not in links), source)
+    report.links.deleted += sum(delete_link(connection, link) for link in links - set(thread.links))
 
 
 def require_question(connection: Connection, identifier: str) -> None:
-    """Raise UnknownIdError unless the question is there."""
-    if not has_question(connection, identifier):
+    """Raise UnknownIdError unless the question is there; half a surrogate pair, as from a shell, is in no id."""
+    wanted = "SELECT 1 FROM questions WHERE id = ?"
+    if not rows.is_storable(identifier) or connection.execute(wanted, (identifier,)).fetchone() is None:
         raise rows.unknown_id("question", identifier)
