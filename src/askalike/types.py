@@ -150,12 +150,10 @@ class Draw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Args:
         probability: that was shown, in [0, 1]; None where it is not known.
-        propensity: the share of the pairs of its stratum that are drawn, in (0, 1]; None where it is not known.
     """
 
     by: DrawnBy = "queue"
     probability: float | None = None
-    propensity: float | None = None
 
 
 class Feedback(msgspec.Struct, frozen=True, rename={"question_id": "question", "candidate_id": "candidate"}):

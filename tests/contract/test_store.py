@@ -662,10 +662,10 @@ def verdicts(store: Store) -> dict[tuple[str, str], str]:
 
 def test_a_decision_is_a_judgement_a_link_and_an_entry_and_undoing_it_takes_all_three_back(store: Store) -> None:
     store.put_questions([Question(one, "t") for one in "abcd"])
-    entry = store.decide(Feedback("a", "b", "duplicate", "ann", draw=Draw("sample", 0.5, 0.25)))
+    entry = store.decide(Feedback("a", "b", "duplicate", "ann", draw=Draw("sample", 0.5)))
     assert (entry.kind, entry.by, entry.made_link) == ("duplicate", "ann", True)
     assert store.links() == [Link("a", "b")]
-    assert [(one.by, one.draw) for one in store.judgements()] == [("ann", Draw("sample", 0.5, 0.25))]
+    assert [(one.by, one.draw) for one in store.judgements()] == [("ann", Draw("sample", 0.5))]
     assert store.judgements()[0].at == entry.at
     undone = store.undo(entry.number, "bob")
     assert (undone.kind, undone.by, undone.undoes) == ("undone", "bob", entry.number)

@@ -141,6 +141,6 @@ def test_a_forum_answers_as_its_rebuilt_copy(tmp_path: Path, history: Callable[[
             if encoder == "texts":
                 forum.models.use_encoder(WordHashes())
             fill(forum)
-            forum.judge(rows(3, 4)[0]["id"], rows(5, 6)[0]["id"], "different", draw=Draw("sample", 0.5, 0.25))
+            forum.judge(rows(3, 4)[0]["id"], rows(5, 6)[0]["id"], "different", draw=Draw("sample", 0.5))
             answers.append(results(forum))
     assert answers[0] == answers[1]

@@ -157,7 +157,7 @@ def test_the_service_knows_moderators_by_the_names_of_their_keys(clients: dict[s
     ann, bob, reader, unnamed = (clients[name] for name in ("ann", "bob", "reader", ""))
     assert ann.duplicates(minimum=0.3).you == "ann"
     duplicate = ann.decide("0b", "0a", "duplicate", by="bob")
-    different = ann.decide("1b", "1a", "different", draw=Draw("sample", propensity=0.5))
+    different = ann.decide("1b", "1a", "different", draw=Draw("sample"))
     assert [(entry.by, entry.kind, entry.made_link) for entry in (duplicate, different)] == [
         ("ann", "duplicate", True),
         ("ann", "different", False),

@@ -199,7 +199,7 @@ def test_answers_and_marks_are_put_and_taken_away(client: TestClient) -> None:
 
 def test_a_decision_has_to_fit(client: TestClient) -> None:
     decision = {"question": "1", "candidate": "3", "verdict": "different"}
-    drawn = {"by": "sample", "probability": 0.25, "propensity": 0.01}
+    drawn = {"by": "sample", "probability": 0.25}
     for unfit in ({**drawn, "by": "guess"}, {**drawn, "probability": 2}, {**drawn, "more": 2}):
         assert client.post("/v1/decisions", json={**decision, "draw": unfit}).status_code == 422
     assert client.post("/v1/decisions", json={**decision, "candidate": "none"}).status_code == 404

@@ -87,11 +87,8 @@ def test_the_store_draws_the_pairs_of_the_least_permanent_numbers(forum: Forum) 
     assert drawn == sorted(inside, key=lambda one: permanent_number(one.first, one.second, 3))[:10]
 
 
-def test_the_share_that_is_drawn_is_told_with_each_pair(forum: Forum) -> None:
-    for one in walk(forum.queue, 0.5, 50):
-        stratum = forum.queue.strata()[stratum_of(one.pair.score)]
-        assert one.draw.propensity == (stratum.propensity if one.draw.by == "sample" else None)
-        assert one.draw.probability == one.pair.score
+def test_a_pair_comes_with_its_probability_and_the_first_page_is_that_of_no_place(forum: Forum) -> None:
+    assert all(one.draw.probability == one.pair.score for one in walk(forum.queue, 0.5, 50))
     assert forum.queue.page(0.5, 10, QueuePlace()) == forum.queue.page(0.5, 10)
 
 

@@ -110,11 +110,11 @@ def test_verdicts_are_learned_from_as_marks_are(wifi: Forum) -> None:
 
 
 def test_how_a_pair_was_drawn_is_there_after_opening_again(wifi: Forum) -> None:
-    draw = Draw("sample", 0.25, 0.5)
+    draw = Draw("sample", 0.25)
     assert wifi.judge("a", "b", "different", draw=draw).draw == draw
     wifi.judge("a", "c", "different")
     with Forum.open(wifi.path) as again:
         assert [one.draw for one in again.store.all_feedback()] == [draw, Draw("queue")]
-    for odd in (Draw("guess"), Draw("sample", 1.5), Draw("sample", 0.5, float("nan"))):  # type: ignore[arg-type]
-        with pytest.raises(InputError, match=r"drawn by|probability|propensity"):
+    for odd in (Draw("guess"), Draw("sample", 1.5), Draw("sample", float("nan"))):  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=r"drawn by|probability"):
             wifi.judge("a", "d", "different", draw=odd)

@@ -71,7 +71,7 @@ class PairProbabilities:
             if vector.any():
                 cosines = cosines_of(self._encode(candidates), vector)
         query_read = _as_asked(query)
-        counts = _counts(self._engine, self._scoring.analyzer, query_read)
+        counts = term_counts(self._engine, self._scoring.analyzer, query_read)
         return probability(self._scoring.logits([Compared(query_read, counts, self._texts(candidates), cosines)]))
 
     def _texts(self, candidates: Sequence[Question]) -> list[Question | Text]:
@@ -164,15 +164,6 @@ class Scorings:
             self._logits_of = looked_at
         return Scoring(self._analyzer, version=WORDS if vectors is None else VECTORS)
 
-    def by(self, engine: Engine, encode: Encode | None, encode_queries: Encode | None) -> PairProbabilities:
-        """Return what scores pairs by an encoder that the forum need not have taken, before the forum's judgements.
-
-        Args:
-            encode: returns its vectors of questions; None for words alone.
-            encode_queries: those of what is searched for, where they are made in another way.
-        """
-        return PairProbabilities(Scoring(self._analyzer), engine, self._store.nums_by_id, encode, encode_queries)
-
     def _judged(
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine
     ) -> Iterator[JudgedPair]:
@@ -202,11 +193,10 @@ def _as_asked(question: Question) -> Query:
     return Query(question.title, question.body, markup=question.markup, language=question.language)
 
 
-def _counts(engine: Engine, analyzer: Analyzer, query: Query) -> TermCounts:
+def term_counts(engine: Engine, analyzer: Analyzer, query: Query) -> TermCounts:
     """Return how many questions have each term of a query, in whichever language it is read."""
     counts = TermCounts(engine)
-    for reading in analyzer.readings(query.language):
-        prepared = reading.prepare(query.title, query.body, query.markup)
+    for prepared in analyzer.prepare_query(query.language, query.title, query.body, query.markup):
         counts.look_up([*prepared.title, *prepared.body])
     return counts
 
@@ -226,6 +216,6 @@ def _logits(
         cosines = None
         if first in vector_of and second in vector_of:
             cosines = np.array([float(vector_of[first] @ vector_of[second])])
-        counts = _counts(engine, scoring.analyzer, query)
+        counts = term_counts(engine, scoring.analyzer, query)
         [logit] = scoring.logits([Compared(query, counts, [other], cosines)])
         yield (first, second), float(logit)

@@ -36,7 +36,7 @@ from askalike.files import (
     is_link,
     remove_file,
 )
-from askalike.forum.indexes import ForumSettings, remove_indexes
+from askalike.forum.indexes import NEW_FORUM_FILES, ForumSettings, remove_indexes
 from askalike.index.cursor import Cursor
 from askalike.index.local import LOCK_TIMEOUT_S
 from askalike.index.milvus.choice import engine_of
@@ -45,7 +45,6 @@ from askalike.index.milvus.vectors import MilvusSets
 from askalike.index.milvus.words import MilvusWords
 from askalike.index.model_source import OWN_NAMES
 from askalike.index.model_source import fingerprint as model_fingerprint
-from askalike.index.segments import OWNED as LEXICAL_FILES
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import (
     Current,
@@ -132,16 +131,9 @@ MOST_NAMED: Final = 1000
 RENEWED: Final = '"askalike encode", a load and the service index the words anew'
 RESTORE: Final = "restore archive.sqlite from a backup, or load what it was filled from again"
 
-_SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading|follow){_SQLITE}|(index|words|pairs|loading|follow|writeback|keys|keys\.json)\.lock"
-    r"|(archive|keys|parts|learned|encoder|engine|reranker)\.json(\.\d+\.tmp)?"
-    r"|rejects\.jsonl",
-    (
-        (r"lexical(\.(next|replaced))?", LEXICAL_FILES),
-        ("vectors", VECTOR_FILES),
-        (r"model|\.model\.(replaced|going)", MODEL_FILES),
-    ),
+    rf"{NEW_FORUM_FILES.files}|(keys|keys\.json)\.lock|(keys|parts|learned)\.json(\.\d+\.tmp)?",
+    (*NEW_FORUM_FILES.folders, (r"model|\.model\.(replaced|going)", MODEL_FILES)),
 )
 
 

@@ -23,7 +23,7 @@ from askalike.errors import (
     SettingError,
 )
 from askalike.executors import Executor
-from askalike.files import Owned, remove_owned
+from askalike.files import remove_owned
 from askalike.forum.encoders import AnyEncoder
 from askalike.forum.exchange import (
     FrameLibrary,
@@ -37,6 +37,7 @@ from askalike.forum.exchange import (
 )
 from askalike.forum.groups import Groups
 from askalike.forum.indexes import (
+    NEW_FORUM_FILES,
     ForumSettings,
     Indexes,
     remove_indexes,
@@ -48,8 +49,6 @@ from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
 from askalike.forum.thresholds import Thresholds
 from askalike.index.milvus.choice import name_engine
-from askalike.index.segments import OWNED as LEXICAL_FILES
-from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_sets import VectorsState
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.frame import ReadOptions
@@ -92,13 +91,6 @@ _Value = TypeVar("_Value")
 
 MANY = 256
 """So many queries are answered together."""
-
-_OWNED = Owned(
-    r"(archive|pairs|loading|follow)\.sqlite(-wal|-shm|-journal)?|(index|words|pairs|loading|follow|writeback)\.lock"
-    r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?",
-    ((r"lexical(\.(next|replaced))?", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
-)
-"""What a forum's folder holds before anything was learned or keys were made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -833,7 +825,7 @@ def discard_if_empty(forum: Forum) -> bool:
     """
     with forum.store.lock_if_empty() as is_empty:
         if is_empty:
-            remove_owned(forum.path, _OWNED)  # with the lock held: nobody can begin to fill it
+            remove_owned(forum.path, NEW_FORUM_FILES)  # with the lock held: nobody can begin to fill it
     forum.store.close()
     return not forum.path.exists()
 

@@ -29,6 +29,7 @@ import numpy as np
 from askalike.errors import SettingError
 from askalike.executors import Numbered, Task
 from askalike.forum.linkage import Ends, Evidence, Linkage, Node, with_link
+from askalike.records import batches
 from askalike.store import Store
 from askalike.store.pairs import Pair, PairStore
 from askalike.text.markup import readable
@@ -56,7 +57,10 @@ MOST_PARTIAL: Final = 5_000
 """Where more questions than these are near what has changed, all groups are made anew."""
 
 FOLLOWED: Final = ("question", "link", "feedback")
+"""What changes about a question so that its pairs and groups are made anew."""
 BATCH: Final = 500
+DESCRIBED: Final = 50
+"""Groups whose questions are read together."""
 
 ALIKE: Final = 0.6
 """Of two titles so large a share of words is the same that they differ in little else than names. In travel's groups
@@ -289,14 +293,8 @@ class Groups:
 
     def describe(self, nodes: Sequence[Node]) -> Iterator[Group]:
         """Yield groups by the ids of their questions; what was deleted meanwhile is left out."""
-        start = 0
-        while start < len(nodes):
-            stop, size = start, 0
-            while stop < len(nodes) and (stop == start or size + len(nodes[stop].nums) <= BATCH):
-                size += len(nodes[stop].nums)
-                stop += 1
-            yield from self._describe(nodes[start:stop])
-            start = stop
+        for batch in batches(nodes, DESCRIBED):
+            yield from self._describe(batch)
 
     def _describe(self, nodes: Sequence[Node]) -> Iterator[Group]:
         questions = self._records.questions_by_num([num for node in nodes for num in node.nums])

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import filelock
 import numpy as np
@@ -25,8 +25,8 @@ from askalike.errors import (
 )
 from askalike.executors import Executor
 from askalike.executors.processes import Processes
-from askalike.files import UnlockableError, holding
-from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
+from askalike.files import Owned, UnlockableError, holding
+from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings, term_counts
 from askalike.forum.encoders import LanguageWords, NamedReranker, QueryEncoder
 from askalike.index.catchup import catch_up, pending
 from askalike.index.local import (
@@ -38,6 +38,8 @@ from askalike.index.local import (
     begin_successor,
 )
 from askalike.index.milvus.choice import engine_of, name_engine, named_engine
+from askalike.index.segments import OWNED as LEXICAL_FILES
+from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import OWN, Vectors, VectorsState
 from askalike.index.word_indexer import INDEXED
@@ -48,9 +50,8 @@ from askalike.progress import Progress, SilentProgress
 from askalike.search import Searcher, SearchSettings
 from askalike.search.calibration import UNMOVED, Update, moved_probabilities
 from askalike.search.engine import Engine
-from askalike.search.query import TermCounts
 from askalike.search.reranker import checked_scores, in_unit
-from askalike.search.scorer import Compared, cosines_of, probability
+from askalike.search.scorer import Compared, Scoring, cosines_of, probability
 from askalike.store import ForumLayout, Store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
@@ -64,6 +65,13 @@ MAX_TITLE = 1_000
 """So many characters of a plain text's first line are its title: all words of titles are compared."""
 RECOUNTED = 1_000
 """Changes until the questions in each language are counted anew."""
+
+NEW_FORUM_FILES: Final = Owned(
+    r"(archive|pairs|loading|follow)\.sqlite(-wal|-shm|-journal)?|(index|words|pairs|loading|follow|writeback)\.lock"
+    r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?",
+    ((r"lexical(\.(next|replaced))?", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
+)
+"""What a forum's folder holds before anything was learned or keys were made."""
 
 _Found = TypeVar("_Found")
 
@@ -203,12 +211,13 @@ class Indexes:
         """Return what scores pairs of questions as the default search would if another encoder answered.
 
         Args:
-            encode, encode_queries: as ``Scorings.by`` takes them.
+            encode, encode_queries: as ``PairProbabilities`` takes them.
 
         Raises:
             EncoderError: it cannot be had.
         """
-        return self._scorings.by(self.searcher().engine, encode, encode_queries)
+        scoring, engine = Scoring(self._analyzer), self.searcher().engine
+        return PairProbabilities(scoring, engine, self._store.nums_by_id, encode, encode_queries)
 
     def judged(self) -> list[JudgedPair]:
         """Return the pairs that people have judged, with their logits by the indexes as they are on disk now."""
@@ -309,27 +318,20 @@ class Indexes:
 
     def _text_logits(self, searcher: Searcher, query: str, texts: list[str]) -> NDArray[np.float64]:
         first, *others = _as_questions([query, *texts])
-        prepared_query = Query(first.title, first.body)
-        counts = TermCounts(searcher.engine)
+        asked = Query(first.title, first.body)
         detector = self.detector()
         if detector is not None:
-            prepared_query = replace(prepared_query, language=self._language_of(prepared_query))
+            asked = replace(asked, language=self._language_of(asked))
             others = [detector.told(question) for question in others]
-        readings = self._analyzer.readings(prepared_query.language)
-        prepared = [
-            reading.prepare(prepared_query.title, prepared_query.body, prepared_query.markup) for reading in readings
-        ]
-        counts.look_up([term for text in prepared for term in (*text.title, *text.body)])
-        cosines = None
-        answering = self.answering()
-        is_read = answering is not None and self._analyzer.settings.is_encoded(
-            prepared_query.language, answering.languages
-        )
-        if answering is not None and is_read and (prepared[0].title or prepared[0].body):
-            [vector] = answering.encode_queries([Question("", query)])
-            cosines = cosines_of(answering.encode([Question("", text) for text in texts]), vector)
+        cosines, answering = None, self.answering()
+        if answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages):
+            prepared = self._analyzer.of(asked.language).prepare(asked.title, asked.body, asked.markup)
+            if prepared.title or prepared.body:
+                [vector] = answering.encode_queries([Question("", query)])
+                cosines = cosines_of(answering.encode([Question("", text) for text in texts]), vector)
         assert searcher.scoring is not None
-        return searcher.scoring.logits([Compared(prepared_query, counts, others, cosines)])
+        counts = term_counts(searcher.engine, self._analyzer, asked)
+        return searcher.scoring.logits([Compared(asked, counts, others, cosines)])
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be

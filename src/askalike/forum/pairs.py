@@ -37,7 +37,7 @@ from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import holding
 from askalike.forum.duplicates import Duplicate
-from askalike.forum.groups import HASHED, HASHING, LEAST, MOST_PARTIAL, EvidenceReader, TextHashes
+from askalike.forum.groups import FOLLOWED, HASHED, HASHING, LEAST, MOST_PARTIAL, EvidenceReader, TextHashes
 from askalike.forum.indexes import ForumSettings, Indexes, stored_text_settings
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
 from askalike.progress import Progress, SilentProgress
@@ -73,8 +73,6 @@ LEAST_SCORE: Final = 0.1
 KEPT_BELOW: Final = 0.05
 
 CHANGES: Final = 500
-FOLLOWED: Final = ("question", "link", "feedback")
-"""What changes about a question so that its pairs are made anew."""
 TEXTS: Final = 1_000
 AT_ONCE: Final = 20
 """Questions that are compared in one go while searches wait."""
@@ -183,21 +181,20 @@ class Pairs:
                     moved_s = looked_s
             return False  # go on
 
-        while not (self.read_texts() if is_exact else self._is_compared(report)):
+        def is_compared() -> bool:
+            if is_exact:
+                return self.read_texts()
+            return not self.advance(math.inf, report) and not self.waiting()
+
+        while not is_compared():  # another process is at it
             report()
             if time.monotonic() - moved_s > PATIENCE_S:
                 raise BusyForumError(
                     f"another process is comparing or indexing {self._folder}",
                     "wait until it has finished; what was compared is kept",
                 )
+            time.sleep(PAUSE_S)
         shown.advance(left)
-
-    def _is_compared(self, report: Callable[[], bool]) -> bool:
-        """Compare all that waits; return whether nothing is left, for which another process is waited for too."""
-        if not self.advance(math.inf, report) and not self.waiting():
-            return True
-        time.sleep(PAUSE_S)
-        return False
 
     def duplicates(
         self,

@@ -76,11 +76,6 @@ class Stratum:
     pairs: int
     kept: float = 1.0
 
-    @property
-    def propensity(self) -> float:
-        """Return the share of such pairs that the sample draws."""
-        return self.kept * min(1.0, DRAWN / max(1, self.pairs))
-
 
 def stratum_of(probability: float) -> int:
     """Return the number of the stratum of a probability, 0 the least.
@@ -195,4 +190,4 @@ class Queue:
         for stratum in self.strata():
             for pair in self.pairs.store.drawn(stratum.low, stratum.high, DRAWN, self.seed):
                 key = permanent_number(pair.first, pair.second, self.seed) * stratum.pairs
-                yield key, Proposal(pair, Draw("sample", pair.score, stratum.propensity))
+                yield key, Proposal(pair, Draw("sample", pair.score))

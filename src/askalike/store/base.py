@@ -206,8 +206,8 @@ class Store(JudgementStore):
                     " AND (language = '' OR is_language_detected = 1)",
                     (language, int(bool(language)), identifier, language),
                 )
-            for identifier in changed:
-                writes.log_post(connection, "question", "edit", identifier)
+                if identifier in changed:
+                    writes.log_post(connection, "question", "edit", identifier)
 
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
         """Add new questions, edit those whose id is known, and delete others with all that is said of them.

@@ -31,7 +31,7 @@ _STANDS: Final = (
 )
 HERE: Final = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
 BOTH_HERE: Final = f"{HERE.format('question_id')} AND {HERE.format('candidate_id')}"
-_FEEDBACK: Final = "num, question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity"
+_FEEDBACK: Final = "num, question_id, candidate_id, verdict, judge, at_us, draw, probability"
 _ENTRY: Final = (
     f"SELECT num, {', '.join(LOG_COLUMNS)},"
     " EXISTS (SELECT 1 FROM moderation AS later WHERE later.undoes = moderation.num) AS undone FROM moderation"

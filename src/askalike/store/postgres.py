@@ -81,6 +81,8 @@ def check_address(address: str) -> str:
 class PostgresStore(Store):
     """A store in one database of a PostgreSQL server; each thread has a connection of its own.
 
+    Every method raises DatabaseError where the server cannot be reached, or refuses.
+
     Args:
         named_in: the file of a forum's folder that names the database; None where the database is opened by itself.
     """
@@ -140,12 +142,7 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def write(self) -> Iterator[_Connection]:
-        """Give a connection inside one transaction: committed and on disk at the end, or rolled back on any error.
-
-        Raises:
-            BusyForumError: somebody else has been writing for too long.
-            DatabaseError: the server cannot be reached, or refuses.
-        """
+        """Give a connection inside one transaction: committed and on disk at the end, or rolled back on any error."""
         with self._transaction("SELECT pg_advisory_xact_lock(?)") as (connection, _):
             yield connection
 
@@ -164,11 +161,7 @@ class PostgresStore(Store):
                 raise
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        """Return all rows that a statement finds; a connection that was lost is made again, but not during a load.
-
-        Raises:
-            DatabaseError: the server cannot be reached, or refuses.
-        """
+        """Return all rows that a statement finds; a connection that was lost is made again, but not during a load."""
         self.check_folder()
         with _explained(self._address):
             connection = self._connections.get()
@@ -190,7 +183,6 @@ class PostgresStore(Store):
         """Keep every other machine, and thread, from doing what has this name, by a session of its own.
 
         Raises:
-            BusyForumError: another one has been at it for too long.
             DatabaseError: the server went away meanwhile, so that another one may have begun.
         """
         number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)

@@ -103,10 +103,9 @@ def check_feedback(judgement: Feedback) -> None:
         raise InputError(f"the pair was drawn by {draw!r:.80}", "expected a Draw")
     if not isinstance(draw.by, str) or draw.by not in _DRAWS:
         raise InputError(f"the pair was drawn by {judgement.draw.by!r}", f"expected one of {', '.join(_DRAWS)}")
-    chances: tuple[tuple[str, Any], ...] = (("probability", draw.probability), ("propensity", draw.propensity))
-    for name, value in chances:
-        if value is not None and not (isinstance(value, Real) and 0 <= float(value) <= 1):
-            raise InputError(f"the {name} of the judged pair is {value!r:.80}", "expected a number from 0 to 1")
+    chance: Any = draw.probability
+    if chance is not None and not (isinstance(chance, Real) and 0 <= float(chance) <= 1):
+        raise InputError(f"the probability of the judged pair is {chance!r:.80}", "expected a number from 0 to 1")
 
 
 def check_link(link: Link) -> None:

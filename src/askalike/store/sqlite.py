@@ -102,12 +102,7 @@ class SqliteStore(Store):
                 yield not self.count_questions() and not self.is_loading()
 
     def backup(self, path: Path) -> None:
-        """Write the store as it is at this moment to a new file; others go on reading and writing meanwhile.
-
-        Raises:
-            ForumExistsError: there is something at ``path``.
-            ForumError: the file cannot be written.
-        """
+        """Write the store as it is at this moment to a new file; others go on reading and writing meanwhile."""
         if os.path.lexists(path):
             raise ForumExistsError(f"{path} exists", "choose another file for the backup")
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")

@@ -66,8 +66,7 @@ CREATE TABLE feedback (
     judge TEXT NOT NULL,
     at_us BIGINT NOT NULL,
     draw TEXT NOT NULL,
-    probability DOUBLE PRECISION,
-    propensity DOUBLE PRECISION
+    probability DOUBLE PRECISION
 );
 CREATE INDEX feedback_by_question ON feedback (question_id);
 CREATE INDEX feedback_by_candidate ON feedback (candidate_id);

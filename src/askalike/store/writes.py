@@ -158,13 +158,11 @@ def put_manual_links(connection: Connection, links: Sequence[Link], *, is_claime
 def put_feedback(connection: Connection, judgement: Feedback, at_us: int) -> None:
     """Store a judgement of a moment, logged under both questions."""
     pair = (judgement.question_id, judgement.candidate_id)
-    chances = (
-        None if chance is None else float(chance) for chance in (judgement.draw.probability, judgement.draw.propensity)
-    )
+    chance = judgement.draw.probability
     connection.execute(
-        "INSERT INTO feedback (question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*pair, judgement.verdict, judgement.by, at_us, judgement.draw.by, *chances),
+        "INSERT INTO feedback (question_id, candidate_id, verdict, judge, at_us, draw, probability)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*pair, judgement.verdict, judgement.by, at_us, judgement.draw.by, None if chance is None else float(chance)),
     )
     for identifier in pair:
         log_change(connection, "feedback", "add", identifier)
