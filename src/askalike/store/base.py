@@ -180,8 +180,6 @@ class Store(JudgementStore):
             InputError: an id is taken already.
             UnknownIdError: an end of a link is not there.
         """
-        for link in links:
-            rows.check_link(link)
         with self.write() as connection:
             writes.put_posts(connection, questions, are_new=True)
             writes.put_manual_links(connection, links)
@@ -239,10 +237,8 @@ class Store(JudgementStore):
         """Delete answers; raise UnknownIdError where one is not there."""
         with self.write() as connection:
             for identifier in ids:
-                deleted = rows.is_storable(identifier) and writes.delete_where(
-                    connection, "answers", "id = ?", (identifier,)
-                )
-                if not deleted:
+                is_id = rows.is_storable(identifier)
+                if not (is_id and writes.delete_where(connection, "answers", "id = ?", (identifier,))):
                     raise rows.unknown_id("answer", identifier)
 
     def replace_threads(self, threads: Sequence[Thread], gone: Sequence[str], source: Source) -> LoadReport:
@@ -258,9 +254,6 @@ class Store(JudgementStore):
             InputError: a question or an answer with this id came from elsewhere, a value cannot be stored, or the
                 source is ``MANUAL_SOURCE``.
         """
-        for thread in threads:
-            for link in thread.links:
-                rows.check_link(link)
         rows.check_source(source)
         report = LoadReport()
         with self.write() as connection:
@@ -276,18 +269,14 @@ class Store(JudgementStore):
 
     def put_links(self, links: Sequence[Link]) -> int:
         """Store links; return how many were new. Raise UnknownIdError where an end is not there."""
-        for link in links:
-            rows.check_link(link)
         with self.write() as connection:
             return writes.put_manual_links(connection, links)
 
     def mark(self, duplicate: str, original: str) -> bool:
         """Link a duplicate; return whether that is new. Raise InputError for a circle, or an original that is none."""
-        link = Link(duplicate, original)
-        rows.check_link(link)
         with self.write() as connection:  # looked at in the same transaction: two may mark each other's at once
             refuse_chain(self.originals_of([original, duplicate]), duplicate, original)
-            return writes.put_manual_links(connection, [link]) > 0
+            return writes.put_manual_links(connection, [Link(duplicate, original)]) > 0
 
     def delete_links(self, links: Sequence[Link]) -> int:
         """Delete links; return how many there were."""

@@ -371,5 +371,6 @@ def _undo(connection: Connection, decision: LogEntry, by: str, at_us: int) -> Lo
 
 
 def _write_of(row: Any) -> Write:
-    *start, at_us = row
-    return Write(*start, at=rows.from_microseconds(at_us))
+    number, target, question, candidate, action, state, tries, why, at_us = row
+    at = rows.from_microseconds(at_us)
+    return Write(number, target, question, candidate, action, state, tries, why, at)

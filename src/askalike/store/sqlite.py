@@ -6,9 +6,9 @@ import contextlib
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import filelock
 
@@ -18,7 +18,6 @@ from askalike.store import sqlite_file, tables
 from askalike.store.base import Store
 from askalike.store.layout import identity, not_found
 from askalike.store.sqlite_file import (
-    Connection,
     Schema,
     SqliteFile,
     Synchronous,
@@ -41,7 +40,7 @@ TRUNCATE_TIMEOUT_S: Final = 0.2
 """Who empties the write-ahead log waits so long for those who read it, and keeps everybody from writing meanwhile."""
 
 
-class SqliteStore(Store):
+class SqliteStore(SqliteFile, Store):
     """A store in one file.
 
     Args:
@@ -53,10 +52,9 @@ class SqliteStore(Store):
     def __init__(self, path: Path, synchronous: Synchronous = "FULL") -> None:
         if not path.is_file():
             raise not_found(path)
-        self.path = path
         self.opened = path, identity(path)
-        self._file = SqliteFile(path, SCHEMA, self.check_folder, synchronous=synchronous)
-        if not self._file.is_made():
+        super().__init__(path, SCHEMA, self.check_folder, synchronous=synchronous)
+        if not self.is_made():
             self.close()
             raise ForumNotFoundError(f"the forum at {path.parent} was not created completely", "create it again")
 
@@ -73,27 +71,14 @@ class SqliteStore(Store):
         """Return the file's path."""
         return str(self.path)
 
-    @property
-    def connection(self) -> Connection:
-        """Return this thread's connection."""
-        return self._file.connection
-
-    def close(self) -> None:
+    def close(self, name: str = "") -> None:
         """Close every connection; the store must not be used after."""
-        self._file.close(f"the forum at {self.path.parent}")
-
-    def write(self) -> contextlib.AbstractContextManager[Connection]:
-        """Give a connection inside one transaction: committed and on disk at the end, or rolled back on any error."""
-        return self._file.write()
-
-    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        """Return all rows that a statement finds."""
-        return self._file.rows(statement, values)
+        super().close(name or f"the forum at {self.path.parent}")
 
     @contextlib.contextmanager
     def lock_if_empty(self) -> Iterator[bool]:
         """Keep everybody from writing for as long as nothing is stored here; False at once where that cannot be."""
-        with self._file.patience(0), contextlib.ExitStack() as locks:
+        with self.patience(0), contextlib.ExitStack() as locks:
             try:
                 locks.enter_context(self.write())
             except BusyForumError:
@@ -106,7 +91,7 @@ class SqliteStore(Store):
         if os.path.lexists(path):
             raise ForumExistsError(f"{path} exists", "choose another file for the backup")
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        with writing_named(path), self._file.errors():
+        with writing_named(path), self.errors():
             open(temporary, "xb", opener=narrow).close()
             try:
                 copy_content(self.connection, temporary)
@@ -141,7 +126,7 @@ class SqliteStore(Store):
                     raise BusyForumError(
                         f"another process is loading an archive into {self.path.parent}", "wait until it has finished"
                     ) from error
-            with self._file.errors():
+            with self.errors():
                 yield self.path.with_name("loading.sqlite")
 
     @contextlib.contextmanager
@@ -162,7 +147,7 @@ class SqliteStore(Store):
     def after_load(self) -> None:
         """Move the write-ahead log into the file: it has grown by as much as was loaded."""
         self.rows("PRAGMA wal_checkpoint(PASSIVE)")  # takes long and lets others write
-        with self._file.patience(TRUNCATE_TIMEOUT_S):
+        with self.patience(TRUNCATE_TIMEOUT_S):
             self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
 

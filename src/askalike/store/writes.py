@@ -127,9 +127,13 @@ def put_links(connection: Connection, links: Iterable[Link], source: int, *, is_
 
     Args:
         is_claimed: whoever makes them makes them to stay, whatever becomes of a decision that made them before.
+
+    Raises:
+        InputError: one cannot be stored.
     """
     added = 0
     for link in links:
+        rows.check_link(link)
         pair = (link.source_id, link.target_id)
         put = "INSERT INTO links VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
         if connection.execute(put, (*pair, link.kind, source)).rowcount:
@@ -147,6 +151,7 @@ def put_manual_links(connection: Connection, links: Sequence[Link], *, is_claime
 
     Raises:
         UnknownIdError: an end of a link is not there.
+        InputError: one cannot be stored.
     """
     for link in links:
         require_question(connection, link.source_id)
