@@ -150,7 +150,9 @@ def check_forum(path: Path, progress: Progress) -> CheckReport:
 
 
 def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
-    yield from _named("archive", _archive(layout, progress))
+    archive = layout.archive.name
+    faults = stored_faults(layout, progress) if layout.is_forum() else ["is not there"]
+    yield from _named("archive", (Finding("archive", archive, what, RESTORE) for what in faults))
     contents = stored_contents(layout)
     indexes: Indexes = LocalIndexes()
     try:
@@ -179,17 +181,6 @@ def _named(part: Part, findings: Iterator[Finding]) -> Iterator[Finding]:
         yield Finding(part, "", f"{len(rest):,} more findings of this part", "", is_damage)
 
 
-# -- the archive ---------------------------------------------------------------------------------------------------
-
-
-def _archive(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
-    name = layout.archive.name
-    if not layout.is_forum():
-        yield Finding("archive", name, "is not there", RESTORE)
-        return
-    yield from (Finding("archive", name, what, RESTORE) for what in stored_faults(layout, progress))
-
-
 # -- the word index ------------------------------------------------------------------------------------------------
 
 
@@ -213,7 +204,9 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
     except (AskalikeError, OSError) as error:
         yield refused("words", name, error)
         return
-    yield from _renewal(index)
+    if WordIndex.exists(successor := successor_of(folder)):
+        what = f"was begun to take the place of {name}; {RENEWED}"
+        yield Finding("words", successor.name, what, "", is_damage=False)
     contents = _as_of(index.cursor.applied, layout, contents)
     if contents is not None:
         settings = _text_settings(contents)
@@ -223,14 +216,6 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
             what = "was made by another version, or other text settings; the next command that opens it builds it anew"
             yield Finding("words", name, what)
         yield from _agreement("words", name, index.cursor, numbers, contents)
-
-
-def _renewal(index: WordIndex) -> Iterator[Finding]:
-    """Tell what waits to be indexed anew: nothing is wrong with it."""
-    name, successor = index.folder.name, successor_of(index.folder)
-    if WordIndex.exists(successor):
-        what = f"was begun to take the place of {name}; {RENEWED}"
-        yield Finding("words", successor.name, what, "", is_damage=False)
 
 
 def _engine_words(layout: ForumLayout, engine: Milvus, contents: Contents | None) -> Iterator[Finding]:
@@ -387,15 +372,12 @@ def _maker(place: Path, name: str) -> Iterator[Finding]:
 
 
 def _pairs(layout: ForumLayout, contents: Contents | None) -> Iterator[Finding]:
-    path = layout.pairs
-    if not path.exists() and not path.is_symlink():
-        return
-
     def last_change(applied: int) -> int | None:
         archive = _as_of(applied, layout, contents)
         return None if archive is None else archive.last_change
 
-    yield from (Finding("pairs", path.name, what) for what in pair_faults(layout, last_change))
+    if layout.pairs.exists() or layout.pairs.is_symlink():
+        yield from (Finding("pairs", layout.pairs.name, what) for what in pair_faults(layout, last_change))
 
 
 def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:

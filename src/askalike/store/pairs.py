@@ -105,7 +105,7 @@ def permanent_number(first: int, second: int, seed: int) -> float:
     return (a * first + b * second + c) % prime / prime
 
 
-class PairStore:
+class PairStore(SqliteFile):
     """Pairs of a forum, in one file; any thread reads, and whoever holds the lock of comparing writes.
 
     Every method raises BusyForumError where another process has the store
@@ -117,11 +117,7 @@ class PairStore:
     """
 
     def __init__(self, path: Path, check_folder: Callable[[], None] = lambda: None) -> None:
-        self._file = SqliteFile(path, _SCHEMA, check_folder, synchronous="NORMAL", is_rebuilt=True)
-
-    def close(self) -> None:
-        """Close every connection."""
-        self._file.close()
+        super().__init__(path, _SCHEMA, check_folder, synchronous="NORMAL", is_rebuilt=True)
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -218,7 +214,7 @@ class PairStore:
     @contextlib.contextmanager
     def writing(self) -> Iterator[PairStore]:
         """Keep everything that is written inside, or nothing."""
-        with self._file.write():
+        with self.write():
             yield self
             self.keep("version", str(int(self.state("version") or 0) + 1))
 
@@ -281,28 +277,22 @@ class PairStore:
 
     # -- damage ------------------------------------------------------------------------------------------------
 
-    @property
-    def was_damaged(self) -> bool:
-        """Return whether damage was met since ``mend``."""
-        return self._file.was_damaged
-
     def mend(self) -> None:
         """Begin the store again if it is damaged; the caller holds the lock of comparing, so that nobody writes."""
         with contextlib.suppress(DamagedPairsError):
             if self._rows("PRAGMA integrity_check(1)")[0][0] == "ok":  # another process may have begun it again
-                self._file.was_damaged = False
+                self.was_damaged = False
                 return
-        self._file.was_damaged = False
-        path = self._file.path
-        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-            path.with_name(name).unlink(missing_ok=True)
+        self.was_damaged = False
+        for ending in ("", "-wal", "-shm"):
+            self.path.with_name(f"{self.path.name}{ending}").unlink(missing_ok=True)
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
-        return list(map(tuple, self._file.rows(statement, values)))
+        return list(map(tuple, self.rows(statement, values)))
 
     def _run(self, statement: str, *rows: Sequence[object]) -> None:
         """Execute a statement, once for each row of values where it takes any."""
-        self._file.run(statement, rows if "?" in statement else ((),))
+        self.run(statement, rows if "?" in statement else ((),))
 
 
 def _pairs(rows: Iterable[tuple[int, int, float, float | None, int]]) -> list[Pair]:
