@@ -95,7 +95,10 @@ def test_changes_that_processes_prepared_are_found_as_if_one_had(
     assert [len(some) for some in shown[0]] == [9, 31]
 
 
-def test_likely_pairs_that_processes_found_are_those_of_one(tmp_path: Path) -> None:
+def test_texts_and_likely_pairs_that_processes_found_are_those_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.forum.pairs.TEXTS", 20)
     asked = [
         Question(f"q{num}", f"{what} {verb} {where}")
         for num, (what, verb, where) in enumerate(
@@ -103,14 +106,17 @@ def test_likely_pairs_that_processes_found_are_those_of_one(tmp_path: Path) -> N
         )
     ]
     asked += [Question(f"copy{num}", one.title) for num, one in enumerate(asked[:5])]
-    shown = []
+    shown, texts = [], []
     for name, executor in (("beside", BESIDE), ("here", HERE)):
         with Forum.create(tmp_path / name, executor=executor) as forum:
             forum.add(asked)
             shown.append({(pair.question.id, pair.candidate.id): pair.score for pair in forum.pairs.duplicates(0.1)})
             assert forum.pairs.waiting() == 0
+            texts.append(forum.pairs.store.texts())
     assert len(shown[0]) > 10
     assert shown[0] == pytest.approx(shown[1], abs=1e-3)
+    assert texts[0] == texts[1]
+    assert sorted(texts[0]) == [[num, num + 27] for num in range(1, 6)]
 
 
 @pytest.mark.parametrize("has_vectors", [True, False])
@@ -153,20 +159,6 @@ def test_pairs_of_a_block_are_those_of_each_question_alone(
         {(num, one.first, one.second): one.score for num in asked for one in some[num]} for some in (together, alone)
     ]
     assert scores[0] == pytest.approx(scores[1], abs=1e-6)
-
-
-def test_many_texts_are_read_as_one_process_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.forum.pairs.TEXTS", 20)
-    twice = [replace(question, id=f"{question.id} {turn}") for turn in (1, 2) for _, question in QUESTIONS]
-    found = []
-    for name, executor in (("beside", BESIDE), ("here", HERE)):
-        with Forum.create(tmp_path / name, executor=executor) as forum:
-            forum.add(twice)
-            assert forum.pairs.read_texts()
-            store = forum.pairs.store
-            found.append((store.texts(), store.among(None, 0.0)))
-    assert found[0] == found[1]
-    assert sorted(found[0][0]) == [[num, num + 60] for num in range(1, 61)]
 
 
 def test_what_a_killed_process_was_given_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

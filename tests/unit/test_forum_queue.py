@@ -104,4 +104,4 @@ def test_a_client_sends_back_how_a_pair_was_drawn_and_gets_none_unasked(forum: F
     assert {one.question.id + one.candidate.id for one in following}.isdisjoint(
         one.question.id + one.candidate.id for one in page.pairs
     )
-    assert Draw() == Draw("queue", None, None)
+    assert Draw() == Draw("queue", None)
