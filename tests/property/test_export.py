@@ -66,7 +66,7 @@ def forums(draw: st.DrawFn) -> tuple[list[Question], list[Answer], list[Link], l
     links = [Link(*pair, draw(st.sampled_from(["duplicate", "related"]))) for pair in draw(several)]
     verdicts = st.sampled_from(["duplicate", "different", "withdrawn"])
     shares = st.none() | st.floats(0, 1)
-    draws = st.builds(Draw, st.sampled_from(["queue", "sample", "search", "import"]), shares, shares)
+    draws = st.builds(Draw, st.sampled_from(["queue", "sample", "search", "import"]), shares)
     feedback = [Feedback(*pair, draw(verdicts), draw(TEXTS), draw=draw(draws)) for pair in draw(several)]
     return questions, answers, links, feedback
 

@@ -264,7 +264,8 @@ def _language_value(where: str, name: str, value: Any) -> str:
     try:
         return language_code(value) if value is not None else ""
     except (SettingError, AttributeError, TypeError) as error:
-        raise InputError(f"{where}: the {name} is {str(value)[:80]!r}", "expected a code such as de or pt-BR") from error
+        hint = "expected a code such as de or pt-BR"
+        raise InputError(f"{where}: the {name} is {str(value)[:80]!r}", hint) from error
 
 
 def _markup_value(where: str, name: str, value: Any) -> str:
