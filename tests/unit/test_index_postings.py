@@ -260,7 +260,7 @@ while True:
     now = index.snapshot()
     nums = [num for num, _ in now.search({"all": 1.0}, FieldWeights(), 10_000)]
     assert sorted(nums) == now.numbers(), "the hits are those of one commit"
-    assert len(nums) == now.document_frequency("all")
+    assert len(nums) == now.document_frequencies(["all"])["all"]
     assert now.texts(nums) == {num: b"text %d" % num for num in nums}
     if now.cursor.applied == last:
         break
