@@ -82,7 +82,7 @@ class Known:
 @contextmanager
 def opened(name: str, encoder: str) -> Iterator[Forum]:
     """Yield the forum that holds a set, with the vectors of an encoder."""
-    with Forum.open(forum_of(name, encoder)) as forum:
+    with Forum.open(forum_of(name, encoder), encoder=ENCODERS[encoder]) as forum:
         vectors = forum.indexes.answering()
         assert vectors is not None
         if isinstance(vectors.encoder, TextQuestions):

@@ -86,11 +86,11 @@ def transformer(folder: Path) -> Callable[[Sequence[str]], list[tuple[list[str],
         model = SentenceTransformer(str(folder), device="cpu").to(torch.bfloat16)
         model.max_seq_length = PIECES
         states = model.encode(list(texts), output_value="token_embeddings", batch_size=16, show_progress_bar=True)
-        found = []
+        encoded = []
         for text, own in zip(texts, states, strict=True):
             ids = model.tokenizer(text, truncation=True, max_length=PIECES)["input_ids"]
-            found.append((model.tokenizer.convert_ids_to_tokens(ids), own[: len(ids)].float().numpy()))
-        return found
+            encoded.append((model.tokenizer.convert_ids_to_tokens(ids), own[: len(ids)].float().numpy()))
+        return encoded
 
     return encode
 
@@ -152,11 +152,11 @@ def main() -> None:
 
 def with_places(task: RerankTask) -> RerankTask:
     """Return the task whose candidates have 1 / their place as their score, as the search engine's are read."""
-    given = {
+    rankings = {
         query: [(document, 1 / place) for place, (document, _) in enumerate(candidates, start=1)]
         for query, candidates in task.given.items()
     }
-    return replace(task, given=given)
+    return replace(task, given=rankings)
 
 
 def rows_of(
@@ -193,10 +193,10 @@ def comparisons(results: dict[str, RowResult[Row]], tasks: Sequence[RerankTask])
                 pairs.append((f"{name}-{better}-{similarity}", second))
     controls = ("word2vec", "untrained")
     pairs += [
-        (f"autoencoder-base-{one}", f"{other}-base-{one}")
-        for one in SIMILARITIES
-        for other in controls
-        if {"autoencoder", other} <= systems.keys()
+        (f"autoencoder-base-{similarity}", f"{control}-base-{similarity}")
+        for similarity in SIMILARITIES
+        for control in controls
+        if {"autoencoder", control} <= systems.keys()
     ]
     for better, worse in pairs:
         for task in tasks:
