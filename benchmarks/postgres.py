@@ -108,7 +108,7 @@ def restart(running: Any) -> None:
 
     kill_family(running.get_pid())
     for _ in range(100):
-        with contextlib.suppress(psycopg.Error, RuntimeError, OSError, subprocess.SubprocessError):
+        with contextlib.suppress(AssertionError, psycopg.Error, RuntimeError, OSError, subprocess.SubprocessError):
             running.ensure_postgres_running()
             psycopg.connect(running.get_uri(), connect_timeout=5).close()
             return
