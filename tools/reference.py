@@ -68,7 +68,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "train": (
         "askalike train my.forum",
         "askalike train my.forum --hold-out-test --seed 1",
-        "askalike train my.forum --recipe my-recipe.toml --from nothing",
+        "askalike train my.forum --recipe my-recipe.toml",
     ),
     "reindex": ("askalike reindex my.forum",),
     "check": ("askalike check my.forum", "askalike check my.forum --repair"),

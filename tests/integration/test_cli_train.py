@@ -98,7 +98,7 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
     assert (told["questions"], told["marks"], told["groups"], told["dev queries"]) == ("252", "60", "54", "13")
     assert (told["answers"], told["learned marks"], told["dev queries that count"]) == ("216", "47", "11")
     assert told["encoder"].startswith("rcnn, 8 dimensions")
-    assert (told["goes on from"], told["beginning"], told["folder"]) == ("-", "anew", f"{forum}/training")
+    assert (told["beginning"], told["folder"]) == ("anew", f"{forum}/training")
     assert "0.3000" in result
     assert "better on dev and is in use from now on" in result
     assert (forum / "training" / "log.csv").read_text(encoding="utf-8").startswith("stage,epoch,step,measure,value")
@@ -164,10 +164,8 @@ def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run,
         done = run(*words, "search", "--split", held, "--json")
         assert (done.json["learned_queries"], done.err) == (0, "")
     assert run(*words, "words", "--json").json["learned_queries"] == 0, "words have learned nothing"
-    run("train", forum, "--recipe", to_the_end, "--keep", "--from", "own")
+    run("train", forum, "--recipe", to_the_end, "--keep")
     assert run(*words, "meaning", "--json").json["learned_queries"] == 47
-    run("train", forum, "--recipe", to_the_end, "--keep", "--from", "own", "--hold-out-test")
-    assert run(*words, "meaning", "--json").json["learned_queries"] == 47, "what the model before had learned stays"
     synonym_model().save(forum.parent / "other")
     run("encode", forum, "--model", forum.parent / "other")
     assert run(*words, "meaning", "--json").json["learned_queries"] == 0
@@ -207,8 +205,8 @@ def not_trained(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 @pytest.mark.usefixtures("general")
-def test_by_default_the_bundled_encoder_is_adapted_and_goes_on_from_there(
-    run: Run, forum: Path, recipe: Path, dev_says: Callable[[float, float], None]
+def test_by_default_the_bundled_encoder_is_adapted(
+    run: Run, forum: Path, dev_says: Callable[[float, float], None]
 ) -> None:
     dev_says(0.3, 0.4)
     done = run("train", forum)
@@ -219,10 +217,6 @@ def test_by_default_the_bundled_encoder_is_adapted_and_goes_on_from_there(
     assert (found["model"], found["encoded"]) == ("adapted (the bundled encoder, trained on the forum)", 252)
     assert len(run("search", forum, "wifi drops", "--ranker", "meaning", "--json").json) == 10
     assert run("check", forum).code == 0
-    again = run("train", forum, "--from", "own", "--keep", "--json").json
-    assert (again["goes_on_from"], again["is_taken"]) == ("adapted", True)
-    done = run("train", forum, "--recipe", recipe, "--from", "own")
-    assert (done.code, "which is of another kind" in done.err) == (2, True)
 
 
 @pytest.mark.usefixtures("general")
@@ -251,7 +245,7 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
 ) -> None:
     with Forum.create(tmp_path / "f") as made:
         made.add([Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)])
-    words = ("train", tmp_path / "f", "--recipe", recipe, "--from", "nothing")
+    words = ("train", tmp_path / "f", "--recipe", recipe)
     done = run(*words)
     assert "the forum has no labelled dev split: the encoder general@" in done.out
     assert "is taken with keep alone yes" in " ".join(done.out.split())
@@ -285,7 +279,7 @@ def test_a_finished_model_is_taken_later_though_questions_came_and_not_after_oth
 def test_a_way_leads_back_to_the_general_model(
     run: Run, forum: Path, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("train", forum, "--recipe", recipe, "--from", "nothing", "--keep")
+    run("train", forum, "--recipe", recipe, "--keep")
     assert run("info", forum, "--json").json["model"] == "own (rcnn, 8 dimensions)"
     back = run("encode", forum, "--model", "general", "--json").json
     assert (back["model"].partition("@")[0], back["encoded"]) == ("general", 252)
@@ -340,8 +334,6 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
     ("words", "code", "message", "hint"),
     [
         (("--recipe", "magic"), 2, "no recipe 'magic'", "default, lei2016"),
-        (("--from", "own"), 2, "no model of its own", "--from nothing"),
-        (("--from", "nowhere"), 1, "no model at nowhere", "manifest.json"),
         (("--recipe", "RECIPE", "--device", "abacus"), 2, "device 'abacus'", "cuda"),
     ],
 )

@@ -43,13 +43,6 @@ def train(
             autocompletion=lambda incomplete: [name for name in shipped_recipes() if name.startswith(incomplete)],
         ),
     ] = DEFAULT,
-    begin: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            help="own (the forum's), nothing, or the folder of a model to start from.",
-        ),
-    ] = "nothing",
     hold_out: Annotated[
         bool,
         typer.Option(
@@ -85,7 +78,7 @@ def train(
     bodies among those of questions that were left out; a network is then taken with --keep alone. askalike encode
     FORUM --model general leads back.
     """
-    options = TrainingOptions(begin, hold_out, seed, device, threads, is_fresh=not resume, is_kept=keep)
+    options = TrainingOptions(hold_out, seed, device, threads, is_fresh=not resume, is_kept=keep)
     checked_recipe(recipe, options)  # an error before the forum is read
     place = ForumLayout(forum).training
     with (
@@ -126,7 +119,6 @@ def plan_object(plan: TrainingPlan) -> dict[str, Any]:
             for stage in plan.recipe.stages
         ],
         "encoder": _encoder(plan.recipe),
-        "goes_on_from": plan.start or None,
         "folder": str(plan.folder),
         "beginning": plan.beginning,
         "is_taken_with_keep_alone": plan.is_taken_with_keep_alone,

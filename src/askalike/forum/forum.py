@@ -650,7 +650,6 @@ class Forum:
         self,
         recipe: str | Path = "default",
         *,
-        start: str = "nothing",
         is_test_held_out: bool = False,
         seed: int = 0,
         device: str = "cpu",
@@ -665,7 +664,7 @@ class Forum:
 
         Args:
             recipe: the name of one that ships, or a TOML file.
-            start, …, is_kept: see ``training.session.TrainingOptions``.
+            is_test_held_out, …, is_kept: see ``training.session.TrainingOptions``.
 
         Returns:
             What was trained, the scores on the dev split before and after with interval and p, whether the model was
@@ -679,7 +678,7 @@ class Forum:
         """
         from askalike.training.session import TrainingOptions, TrainingSession  # here: it imports this module
 
-        options = TrainingOptions(start, is_test_held_out, seed, device, threads, is_fresh, is_kept)
+        options = TrainingOptions(is_test_held_out, seed, device, threads, is_fresh, is_kept)
         with TrainingSession(self, recipe, options) as session:
             return session.run(progress)
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.evaluation import Report, evaluate
-from askalike.models.adapted import READ_CHARACTERS, AdaptedEncoder, bundled_folder, bundled_numbers
-from askalike.models.general import VOCABULARY_FILE, read_manifest
+from askalike.models.adapted import AdaptedEncoder, bundled_folder, bundled_numbers
+from askalike.models.general import READ_CHARACTERS, VOCABULARY_FILE, read_manifest
 from askalike.models.wordpiece import WordPiece
 from askalike.text.markup import plain_text
 from askalike.training.corpus import Texts, TrainingData, corpus_of, reported
@@ -31,13 +31,8 @@ _RANKED: Final = 100
 """Bodies further down count as not found."""
 
 
-def adapt_encoder(
-    recipe: Adaptation, data: TrainingData, run: TrainingRun, start: AdaptedEncoder | None = None
-) -> AdaptedEncoder:
+def adapt_encoder(recipe: Adaptation, data: TrainingData, run: TrainingRun) -> AdaptedEncoder:
     """Return the encoder that the recipe makes of a forum's texts.
-
-    Args:
-        start: where training begins; the bundled encoder where it is None.
 
     Raises:
         SettingError: data and recipe do not fit each other, or the device is not there.
@@ -48,7 +43,7 @@ def adapt_encoder(
     words = WordPiece((folder / VOCABULARY_FILE).read_text(encoding="utf-8").splitlines())
     most = read_manifest(folder).max_pieces
     first, last = words.encode("", most)
-    numbers = start.numbers if start else bundled_numbers()
+    numbers = bundled_numbers()
     network = PieceNetwork(numbers, (first, last), most)
     run.progress.start("reading", len(data.questions), "questions")
     corpus = corpus_of(data, texts_of(data, lambda text: words.encode(text, most)[1:-1], run.progress.advance), {})

@@ -54,8 +54,7 @@ from askalike.evaluation.forum.tasks import (
 )
 from askalike.forum import Forum
 from askalike.index.model_source import ModelSource, fingerprint, name_of, own_model, wanted_model
-from askalike.models.adapted import AdaptedEncoder, load_model
-from askalike.models.encoders.model import Model
+from askalike.models.adapted import load_model
 from askalike.models.text_questions import QuestionEncoder, TextQuestions, loaded
 from askalike.progress import Progress, SilentProgress
 from askalike.store import ForumLayout
@@ -155,7 +154,6 @@ class TrainingOptions:
     """Where and how a training runs, beside its recipe.
 
     Args:
-        start: "own" (the forum's), "nothing", or a model's folder to go on from.
         is_test_held_out: leave the links of the test split alone, for an evaluation afterwards.
         device: cpu, cuda or cuda:N.
         threads: of torch; 0 takes torch's choice.
@@ -163,7 +161,6 @@ class TrainingOptions:
         is_kept: take the new model even if it is not better, or cannot be compared.
     """
 
-    start: str = "nothing"
     is_test_held_out: bool = False
     seed: int = 0
     device: str = "cpu"
@@ -177,14 +174,12 @@ class TrainingPlan:
     """What is going to be done.
 
     Args:
-        start: name of the model to go on from, or "".
         is_taken_with_keep_alone: nothing will show whether the new model is better than the one that answers now.
     """
 
     forum: Path
     name: str
     recipe: Recipe | Adaptation
-    start: str
     training: ForumTraining
     folder: Path
     beginning: Beginning
@@ -259,9 +254,8 @@ class TrainingSession:
         recipe: the name of one that ships, or a file.
 
     Raises:
-        SettingError: options and recipe do not fit each other, or the model to go on from is not there.
-        MissingExtraError: torch is not installed, and the recipe trains a network.
-        ModelError: there is no model in the folder to go on from.
+        SettingError: there is no such recipe or device, or the recipe does not fit the forum's language.
+        MissingExtraError: torch is not installed.
     """
 
     def __init__(self, forum: Forum, recipe: str | Path = DEFAULT, options: TrainingOptions | None = None) -> None:
@@ -269,11 +263,8 @@ class TrainingSession:
         self._forum, self._name, self._options = forum, str(recipe), options or TrainingOptions()
         self._layout = ForumLayout(forum.path)
         self._held = ExitStack()
-        chosen = checked_recipe(recipe, self._options)
-        self._start = self._starting_model()
-        self._start_model = None if self._start is None else load_model(self._start.folder)
-        self._recipe = chosen
-        self._check_fit()
+        self._recipe = checked_recipe(recipe, self._options)
+        self._check_language()
         self._folder = self._layout.training
         self._plan: TrainingPlan | None = None
 
@@ -303,7 +294,6 @@ class TrainingSession:
                 self._forum.path,
                 self._name,
                 self._recipe,
-                self._start.name if self._start else "",
                 training,
                 self._folder,
                 beginning,
@@ -332,15 +322,11 @@ class TrainingSession:
             self._take(plan.training, shown)
         return replace(result, seconds=round(time.monotonic() - self._began, 1))
 
-    # -- what is learned from, and what is gone on from ----------------------------------------------------------
+    # -- what is learned from --------------------------------------------------------------------------------------
 
     def _asked(self) -> dict[str, str | int]:
         """Return what decides the model beside its data."""
-        return {
-            "recipe": self._recipe.to_json(),
-            "start": self._start.fingerprint if self._start else "",
-            "seed": self._options.seed,
-        }
+        return {"recipe": self._recipe.to_json(), "seed": self._options.seed}
 
     def _read(self) -> ForumTraining:
         recipe = self._recipe
@@ -352,36 +338,14 @@ class TrainingSession:
         held_out = [question.id for question in left_out(training.data.questions)]
         return replace(training, data=replace(training.data, held_out=held_out))
 
-    def _check_fit(self) -> None:
-        """Refuse a start of another kind than the recipe's, and a forum that the bundled encoder does not read."""
-        is_adapting = isinstance(self._recipe, Adaptation)
-        if self._start_model is not None and isinstance(self._start_model, AdaptedEncoder) != is_adapting:
-            start = self._start.name if self._start else ""
-            raise SettingError(
-                f"recipe {self._name} cannot go on from {start}, which is of another kind",
-                "give --from nothing, or the recipe that the model was trained by",
-            )
+    def _check_language(self) -> None:
+        """Refuse to adapt the bundled encoder to a forum that it does not read."""
         language = self._forum.analyzer.settings.model_language
-        if is_adapting and (language != GENERAL_LANGUAGE or general_folder() is None):
+        if isinstance(self._recipe, Adaptation) and (language != GENERAL_LANGUAGE or general_folder() is None):
             raise SettingError(
                 f"the bundled encoder reads {GENERAL_LANGUAGE}, and the forum's language is {language}",
-                "train a network from nothing: --recipe lei2016",
+                "train a network: --recipe lei2016",
             )
-
-    def _starting_model(self) -> ModelSource | None:
-        start = self._options.start
-        if start == "nothing":
-            return None
-        if start == "own":
-            own = own_model(self._layout)
-            if own is None:
-                raise SettingError(
-                    f"the forum at {self._forum.path} has no model of its own",
-                    "give --from nothing, or a model's folder",
-                )
-            return own
-        load_model(start)  # raises where there is none
-        return ModelSource(Path(start), start, fingerprint(Path(start)))
 
     # -- training ------------------------------------------------------------------------------------------------
 
@@ -393,14 +357,13 @@ class TrainingSession:
         from askalike.training.adaptation import adapt_encoder
         from askalike.training.encoder import TrainingRun, train_encoder
 
-        options, start = self._options, self._start_model
+        options = self._options
         run = TrainingRun(self._folder, options.seed, options.device, progress=progress)
         if options.threads:
             torch.set_num_threads(options.threads)
         if isinstance(recipe, Adaptation):
-            adapt_encoder(recipe, data, run, start if isinstance(start, AdaptedEncoder) else None).save(folder)
+            adapt_encoder(recipe, data, run).save(folder)
         else:
-            run = replace(run, start=start if isinstance(start, Model) else None)
             train_encoder(recipe, data, run).save(folder)
 
     # -- comparing and taking ------------------------------------------------------------------------------------
@@ -446,8 +409,7 @@ class TrainingSession:
     def _take(self, training: ForumTraining, progress: Progress) -> None:
         """Let the finished model answer; a session after one that was stopped here goes on."""
         learned = {question_id for pair in training.data.pairs for question_id in pair}
-        start = self._start.fingerprint if self._start else ""
-        keep_learned(self._forum.path, fingerprint(self._folder / MODEL), learned, start)
+        keep_learned(self._forum.path, fingerprint(self._folder / MODEL), learned)
         if not self._is_taken():
             self._forum.models.use_model(self._folder / MODEL)
         self._forum.encode(progress=progress)

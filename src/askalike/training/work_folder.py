@@ -1,6 +1,6 @@
 """The folder that a training works in: its checkpoints, what they belong to, and the finished model until it is taken.
 
-``plan.json`` says what the folder was last used for: a recipe, data, a seed, a model to go on from. Every other file
+``plan.json`` says what the folder was last used for: a recipe, data, a seed. Every other file
 knows by itself what it was made of, and is not used for anything else. A finished model is known by what it was made
 of, so that it can be taken later without training again: questions that came after it do not matter to that, whatever
 else has changed does. ::
@@ -76,7 +76,7 @@ def keep_finished(folder: Path, plan: Mapping[str, str | int], data: TrainingDat
     """Write down what the model in the work folder was made of.
 
     Args:
-        asked: what decides the model beside its data; ``start`` is the fingerprint of the model that it goes on from.
+        plan: what decides the model beside its data.
     """
     stored = {
         "model": fingerprint(folder / MODEL),
@@ -88,20 +88,16 @@ def keep_finished(folder: Path, plan: Mapping[str, str | int], data: TrainingDat
 
 
 def is_finished(folder: Path, plan: Mapping[str, str | int], data: TrainingData) -> bool:
-    """Return whether the work folder holds the model that this asks for, and nothing but new questions has come since.
-
-    A training that goes on from the finished model itself asks for it too: that is the forum's own once it was taken.
-    """
+    """Return whether the model that this asks for is in the work folder, and only new questions have come since."""
     try:
         stored = json.loads((folder / _FINISHED).read_bytes())
         model, before, count = stored["model"], stored["asked"], int(stored["questions"])
-        learned, start = stored["learned"], stored["asked"]["start"]
+        learned = stored["learned"]
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
     if not (folder / MODEL).is_dir() or fingerprint(folder / MODEL) != model:
         return False
-    wanted = {**plan, "start": start} if plan["start"] == model else dict(plan)
-    return bool(wanted == before and _learned(data, count) == learned)
+    return bool(dict(plan) == before and _learned(data, count) == learned)
 
 
 def clear_work(path: Path) -> None:

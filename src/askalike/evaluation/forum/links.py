@@ -89,20 +89,19 @@ def learned_questions(forum: Forum) -> frozenset[str]:
     return frozenset(_kept_learned(forum.path).get(parse_current(state, folder).fingerprint, ()))
 
 
-def keep_learned(forum: Path, model: str, learned: Iterable[str], start: str) -> None:
+def keep_learned(forum: Path, model: str, learned: Iterable[str]) -> None:
     """Keep with the forum what a model has learned from, before it is taken; what the one before had learned stays.
 
     Args:
         model: its fingerprint.
         learned: ids of the questions whose links it has learned.
-        start: fingerprint of the model that it went on from, or ""; what that had learned, it has learned too.
     """
     before = _kept_learned(forum)
     if model in before:
         return
     present = own_model(ForumLayout(forum))
     models = {name: ids for name, ids in before.items() if present is not None and name == present.fingerprint}
-    models[model] = sorted({*learned, *before.get(start, ())})
+    models[model] = sorted(set(learned))
     replace_whole(ForumLayout(forum).learned, json.dumps({"format": _FORMAT, "models": models}).encode())
 
 
