@@ -23,7 +23,8 @@ from recipes.scorer.fit import fitted, to_json, without
 from recipes.scorer.pairs import FORUMS, HANDWRITTEN, JUDGED, QUORA, Pairs, all_pairs, graded_ndcg
 
 from askalike.evaluation.significance import bootstrap_mean
-from askalike.models.encoder_settings import GENERAL_CHARACTERS, EncoderSettings, general_settings
+from askalike.models.encoder_settings import EncoderSettings, general_settings
+from askalike.models.general import READ_CHARACTERS
 from askalike.models.text_questions import TextQuestions, loaded
 from askalike.search.differences import DIFFERENCES
 from askalike.search.features import ANSWERS, COSINE, FEATURES, WORDS, Floats
@@ -189,7 +190,7 @@ def read_encoder(name: str, folder: Path) -> TextQuestions:
     """Return an encoder of sentence-transformers' folder that reads as much as the bundled one."""
     encoder = read_transformer(folder)
     width = encoder.dimensions
-    settings = EncoderSettings("python", name=name, dimensions=width, width=width, max_characters=GENERAL_CHARACTERS)
+    settings = EncoderSettings("python", name=name, dimensions=width, width=width, max_characters=READ_CHARACTERS)
     return TextQuestions(encoder, settings)
 
 

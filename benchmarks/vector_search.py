@@ -25,8 +25,7 @@ from recipes.folders import WORK
 
 from askalike.data import general_folder
 from askalike.index.vectors import VectorIndex
-from askalike.models.encoder_settings import GENERAL_CHARACTERS
-from askalike.models.general import general_encoder
+from askalike.models.general import READ_CHARACTERS, general_encoder
 from askalike.models.text_encoder import text_of
 from benchmarks.record import option_parser, percentiles, processor_s, reddit_questions, write
 
@@ -70,7 +69,7 @@ def encoded() -> Floats:
         assert folder is not None, "the package carries no encoder"
         encoder, questions, parts = general_encoder(folder), reddit_questions(), []
         while part := list(islice(questions, 4096)):
-            parts.append(encoder.encode_document([text_of(question, GENERAL_CHARACTERS) for question in part]))
+            parts.append(encoder.encode_document([text_of(question, READ_CHARACTERS) for question in part]))
         WORK.mkdir(parents=True, exist_ok=True)
         np.save(kept, np.concatenate(parts))
     vectors: Floats = np.load(kept)

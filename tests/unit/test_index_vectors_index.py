@@ -59,19 +59,6 @@ def test_a_vectors_length_does_not_matter(index: VectorIndex) -> None:
     assert hits[0][1] == hits[1][1] == pytest.approx(1.0, abs=1e-9)
 
 
-def test_equal_vectors_are_ordered_by_number_wherever_they_are_stored(index: VectorIndex) -> None:
-    for num in (9, 4, 8, 5):
-        put(index, [num], [[5.0, 0.0]])
-    [hits] = index.search([EAST], 4)
-    assert hits == [(1, 1.0), (4, 1.0), (5, 1.0), (8, 1.0)]
-
-
-def test_each_query_is_answered_by_itself(index: VectorIndex) -> None:
-    queries = [EAST, NORTH, [1.0, 3.0]]
-    assert index.search(queries, 2) == [index.search([query], 2)[0] for query in queries]
-    assert index.search(np.zeros((0, 2)), 2) == []
-
-
 def test_allowed_and_excluded_numbers_are_heeded(index: VectorIndex) -> None:
     assert found(index, EAST, allowed=[2, 3, 99]) == [3, 2]
     assert found(index, EAST, allowed=[2]) == [2]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.errors import DamagedForumError, ForumError
 from askalike.index.words import FieldWeights, IndexEntry, WordIndex
 from askalike.types import Filters
 
@@ -61,23 +61,6 @@ def test_entries_that_satisfy_filters_are_told_counted_and_listed(index: WordInd
     assert told(Filters(tags=("hardware", "wifi"))) == (set(), 0, [])
     assert told(Filters()) == ({1, 2, 99}, 2, [1, 2])
     assert told(Filters(tags=("hard",))) == (set(), 0, []), "tags are whole"
-
-
-def test_the_mark_moves_with_the_commit_and_other_readers_see_it(index: WordIndex) -> None:
-    other = WordIndex(index.folder)
-    with index.writing() as writer:
-        writer.put(IndexEntry(3, ["scanner"], []))
-        writer.commit(replace(index.cursor, applied=9, is_complete=True))
-    assert found(other, "scanner") == []
-    other.refresh()
-    assert found(other, "scanner") == [3]
-    assert (other.cursor.applied, other.cursor.is_complete) == (9, True)
-
-
-def test_there_is_one_writer_at_a_time(index: WordIndex) -> None:
-    other = WordIndex(index.folder)
-    with index.writing(), pytest.raises(BusyForumError, match="another process"), other.writing():
-        pass
 
 
 def test_an_index_of_another_format_is_refused(index: WordIndex) -> None:

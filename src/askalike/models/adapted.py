@@ -21,13 +21,12 @@ from askalike.data import general_folder
 from askalike.errors import ModelNotFoundError, ModelVersionError
 from askalike.models.encoders.model import Model
 from askalike.models.folder import Contents, Manifest, ModelLayout, naming, read_folder, write_folder
-from askalike.models.general import GRAPH_FILE, VOCABULARY_FILE, GeneralEncoder, read_manifest
+from askalike.models.general import GRAPH_FILE, READ_CHARACTERS, VOCABULARY_FILE, GeneralEncoder, read_manifest
 from askalike.models.graph_weights import Array, digest_without_numbers, in_8_bits, numbers_of, with_weights
 from askalike.models.text_encoder import text_of
 from askalike.types import Question
 
 KIND: Final = "transformer"
-READ_CHARACTERS: Final = 2_000
 _TRAIN_AGAIN: Final = 'train it again with "askalike train FORUM"'
 _WORD: Final = re.compile(r"\w+")
 

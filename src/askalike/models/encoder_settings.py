@@ -21,7 +21,7 @@ from msgspec import Meta
 from askalike import agreement
 from askalike.data import general_folder
 from askalike.errors import EncoderError, SettingError
-from askalike.models.general import read_manifest
+from askalike.models.general import READ_CHARACTERS, read_manifest
 from askalike.settings import check_fields
 
 Kind = Literal["general", "sentence-transformers", "fastembed", "openai", "python"]
@@ -41,9 +41,6 @@ AGREED_VARIABLE: Final = "ASKALIKE_ENCODERS"
 
 MAX_CHARACTERS: Final = 8_000
 """Only so much of a question is given to an encoder: more than most of them read."""
-
-GENERAL_CHARACTERS: Final = 2_000
-"""The same for the package's own, which reads 128 pieces of words."""
 
 _MAX_BYTES: Final = 1 << 20
 
@@ -333,7 +330,7 @@ def bundled_settings() -> EncoderSettings | None:
         dimensions=manifest.dimensions,
         width=manifest.dimensions,
         precision="int8",
-        max_characters=GENERAL_CHARACTERS,
+        max_characters=READ_CHARACTERS,
     )
 
 

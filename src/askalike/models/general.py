@@ -37,7 +37,8 @@ FORMAT: Final = 1
 MOST_PIECES: Final = 1.7
 """Of English titles, 95 % have fewer pieces a word; of those in ten other European languages a fifth has."""
 _LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
-READ_CHARACTERS: Final = 2000
+READ_CHARACTERS: Final = 2_000
+"""Only so much of a text is read: more than 128 pieces of words."""
 
 _MEND: Final = "install askalike again"
 

@@ -218,11 +218,11 @@ def keep_best_of_sum(table: Candidates, weight: float, count: int) -> None:
         table.take(np.sort(np.concatenate([of_words, others])))
 
 
-def _order(table: Candidates, count: int | None = None, minimum: float = 0.0) -> None:
+def _order(table: Candidates, minimum: float = 0.0) -> None:
     """Keep the best by score, equal ones by key: those above 0 and from a minimum on."""
     order = np.lexsort((table.keys, -table.scores))
     is_hit = (table.scores[order] > 0) & (table.scores[order] >= minimum)
-    table.take(order[is_hit][:count])
+    table.take(order[is_hit])
 
 
 def score_candidates(engine: Engine, scoring: Scoring, tables: Sequence[Candidates]) -> None:
@@ -260,7 +260,7 @@ def score_candidates(engine: Engine, scoring: Scoring, tables: Sequence[Candidat
         count, minimum = len(table.keys), float(table.query.minimum)
         if table.query.is_canonical:
             minimum = 0.0  # several unlikely duplicates may be evidence enough
-        _order(table, minimum=minimum)
+        _order(table, minimum)
         table.is_complete |= len(table.keys) < count  # others have less than the least score
 
 

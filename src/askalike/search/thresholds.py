@@ -118,10 +118,13 @@ def weighted_share(is_so: Floats, weights: Floats, sure: float = SURE) -> Share:
     total = float(weights.sum())
     if total <= 0:
         return UNKNOWN
-    value, worth = float(weights @ is_so) / total, total**2 / float(weights @ weights)
-    worth = min(worth, float(len(weights)))
-    low, high = clopper_pearson(round(value * worth, 9), round(worth, 9), sure)
-    return Share(value, low, high, worth)
+    worth = min(total**2 / float(weights @ weights), float(len(weights)))
+    return _share(float(weights @ is_so) / total, worth, sure)
+
+
+def _share(value: float, worth: float, sure: float = SURE) -> Share:
+    """Return a share with the limits of as many judgements as it is worth."""
+    return Share(value, *clopper_pearson(round(value * worth, 9), round(worth, 9), sure), worth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,9 +277,7 @@ def clustered_share(is_so: NDArray[np.bool_], clusters: NDArray[np.int64]) -> Sh
     counts = np.unique(clusters, return_counts=True)[1].astype(np.float64)
     if not len(counts):
         return UNKNOWN
-    value, worth = float(is_so.mean()), float(counts.sum() ** 2 / (counts @ counts))
-    low, high = clopper_pearson(round(value * worth, 9), round(worth, 9))
-    return Share(value, low, high, worth)
+    return _share(float(is_so.mean()), float(counts.sum() ** 2 / (counts @ counts)))
 
 
 MOST_TRIED: Final = 300
