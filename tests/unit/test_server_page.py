@@ -64,11 +64,6 @@ def test_the_page_and_the_widget_know_the_words_of_each_likelihood() -> None:
         assert all(f'"{word}"' in text for word in get_args(LikelihoodWord) if word != "unknown"), name
 
 
-@pytest.mark.parametrize("path", [*SCRIPTS, *DOCUMENTS], ids=name)
-def test_a_file_stays_readable_in_length(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
-
-
 def test_every_colour_has_one_for_light_and_one_for_dark() -> None:
     text = (PAGE / "style.css").read_text(encoding="utf-8")
     named = dict(re.findall(r"(--[\w-]+): ([^;]+);", re.findall(r":root \{([^}]*)\}", text)[0]))
