@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from tools.render import REPOSITORY, Facts, Record, Records, Table, rendered
+from tools.render import REPOSITORY, Cell, Facts, Record, Records, Table, rendered
 
 MARKER: Final = re.compile(r"(?<=<!-- table: )([\w-]+)( -->\n)(?:.*?\n)??(?=<!-- end -->)", flags=re.DOTALL)
 
@@ -627,6 +627,21 @@ def difference(task: str) -> str:
     return f"{{{task}[difference]:+.1c}} ({bounds}), p {{{task}[p_value]:.4f}}"
 
 
+def forum_states(name: str) -> Table:
+    """Return the layers over each encoder's states on a forum's duplicates."""
+    columns: dict[str, Cell] = {"states": "{states}", "layer": "{layer}"}
+    for part in ("dev", "test"):
+        columns[f"{part} MAP"] = mean_of(f"{name} {part}", with_interval=True)
+        columns[f"{part} MRR"] = mean_of(f"{name} {part}", "mrr")
+    return Table(f"ramn-states-{name}", columns, ramn_states)
+
+
+def forum_differences(name: str) -> Table:
+    """Return what layers bring on a forum's duplicates."""
+    columns: dict[str, Cell] = {"rows": "{name}", **{part: difference(f"{name} {part}") for part in ("dev", "test")}}
+    return Table(f"ramn-states-{name}", columns, ramn_comparisons)
+
+
 DAS_TESTS: Final = {
     "semeval2016-test": "SemEval 2016",
     "semeval2017-test": "SemEval 2017",
@@ -730,6 +745,8 @@ OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
         {"rows": "{name}", **{label: difference(task) for task, label in SEMEVAL_TASKS.items()}},
         ramn_comparisons,
     ),
+    "ramn-states-travel": forum_states("travel"),
+    "ramn-states-travel-compared": forum_differences("travel"),
     "das2016": Table(
         "das2016",
         {
