@@ -52,7 +52,7 @@ from askalike.store import ForumLayout
 from benchmarks.record import memory_mb, option_parser, write
 
 sys.path.insert(0, str(REPOSITORY))
-from tests.fake_discourse import FAILURES, Chances, FakeDiscourse, serving
+from tests.fake_discourse import CHANCES, FAILURES, FakeDiscourse, serving
 from tests.fake_site import Answer
 from tests.living import compared
 
@@ -250,7 +250,7 @@ def run(topics: int, days: float, kills: int, mutations_s: float, seed: int) -> 
             seed,
             topics,
             mutations_s=mutations_s,
-            chances=Chances(lost=LOST),
+            chances={**CHANCES, "lost": LOST},
             secret="secret",
             rate=RATE,
             on_time=time_file.tell,

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -110,22 +109,20 @@ class Category:
     is_private: bool = False
 
 
-class Chances:
-    """How often what goes wrong, of one request or webhook."""
-
-    def __init__(self, **given: float) -> None:
-        self.of = {
-            "too many": 0.004,
-            "broken": 0.004,
-            "unavailable": 0.002,
-            "hung up": 0.003,
-            "timed out": 0.0003,
-            "cut": 0.002,
-            "no json": 0.001,
-            "lost": 0.03,
-            "double": 0.05,
-            "late": 0.02,
-        } | given
+CHANCES: Mapping[str, float] = {
+    "too many": 0.004,
+    "broken": 0.004,
+    "unavailable": 0.002,
+    "hung up": 0.003,
+    "timed out": 0.0003,
+    "cut": 0.002,
+    "no json": 0.001,
+    "lost": 0.03,
+    "double": 0.05,
+    "late": 0.02,
+}
+"""How often what goes wrong, of one request or webhook."""
+CALM: Mapping[str, float] = dict.fromkeys(CHANCES, 0.0)
 
 
 class FakeDiscourse:
@@ -144,7 +141,7 @@ class FakeDiscourse:
         topics: int,
         *,
         mutations_s: float = 0.0,
-        chances: Chances | None = None,
+        chances: Mapping[str, float] = CHANCES,
         deliver: DELIVER | None = None,
         secret: str = "",
         rate: int = 60,
@@ -154,7 +151,7 @@ class FakeDiscourse:
     ) -> None:
         self.chance = random.Random(seed)
         self.trouble = random.Random(seed + 1)
-        self.chances = (chances or Chances()).of
+        self.chances = chances
         self.start_s = start_s
         self.now_s, self.mutations_s, self.deliver, self.secret = start_s, mutations_s, deliver, secret
         self.rate, self.key, self._on_time = rate, key, on_time
@@ -177,7 +174,6 @@ class FakeDiscourse:
         self.categories[4].is_private = True
         self.last_post = 0
         self.owners: dict[int, int] = {}
-        self.active: dict[int, Topic] = {}
         self.counts: Counter[str] = Counter()
         self.mutated: Counter[str] = Counter()
         self._sent: deque[float] = deque()
@@ -222,8 +218,6 @@ class FakeDiscourse:
         post.targets = () if action else targets
         topic.posts.append(post)
         self.owners[post.id] = topic.id
-        if at_s >= self.start_s:
-            self.active[topic.id] = topic
         topic.bumped_s = max(topic.bumped_s, at_s)
         return post
 
@@ -506,23 +500,13 @@ class FakeDiscourse:
 
     def _latest(self, asked: Mapping[str, list[str]], is_staff: bool) -> Any:
         size = min(100, int(asked.get("per_page", ["30"])[0]))
-        page = int(asked.get("page", ["0"])[0])
-        if asked["order"] == ["created"]:
-            rows = self._sorted("created", page, size, is_staff)
-        else:
-            rows = self._sorted("bumped", page, size, is_staff)
-        return {"topic_list": {"per_page": size, "topics": [self._row(one) for one in rows]}}
-
-    def _sorted(self, name: str, page: int, size: int, is_staff: bool) -> list[Topic]:
-        first, end = page * size, (page + 1) * size
-        if name == "created":  # as they lie
-            shown = (one for one in self.topics.values() if self._is_listed(one, is_staff))
-            return list(islice((one for one in shown if one.category not in self.muted), first, end))
-        listed = [one for one in self.active.values() if one.id in self.topics and self._is_listed(one, is_staff)]
-        if len(listed) < end:  # what is active is newer than all others
-            listed = [one for one in self.topics.values() if self._is_listed(one, is_staff)]
+        first = int(asked.get("page", ["0"])[0]) * size
+        listed = [one for one in self.topics.values() if self._is_listed(one, is_staff)]
         listed = [one for one in listed if one.category not in self.muted]
-        return heapq.nlargest(end, listed, key=lambda one: (one.bumped_s, one.id))[first:]
+        if asked["order"] != ["created"]:
+            listed = heapq.nlargest(first + size, listed, key=lambda one: (one.bumped_s, one.id))
+        rows = [self._row(one) for one in listed[first : first + size]]
+        return {"topic_list": {"per_page": size, "topics": rows}}
 
     def _latest_posts(self, before: int, is_staff: bool) -> list[Any]:
         posts: list[Any] = []

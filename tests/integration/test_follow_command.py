@@ -17,7 +17,7 @@ import filelock
 import pytest
 from starlette.testclient import TestClient
 from tests.command import Run
-from tests.fake_discourse import Chances
+from tests.fake_discourse import CALM
 from tests.living import Following, living
 from tests.postgres_server import new_database
 
@@ -32,7 +32,6 @@ from askalike.store import ForumLayout
 pytestmark = pytest.mark.usefixtures("words_alone")
 
 SECRET = "FOLLOWED_FORUM_SECRET"
-CALM = Chances(**dict.fromkeys(Chances().of, 0.0))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.command import Run
-from tests.fake_discourse import Chances
+from tests.fake_discourse import CALM
 from tests.fake_site import Answer, Request, as_json, serving
 from tests.living import Following, Killed, living
 
@@ -27,7 +27,6 @@ from askalike.web import FailedError
 pytestmark = pytest.mark.usefixtures("words_alone")
 
 SECRET = "FOLLOWED_FORUM_SECRET"
-CALM = Chances(**dict.fromkeys(Chances().of, 0.0))
 
 
 @pytest.fixture(autouse=True)
@@ -194,8 +193,7 @@ def test_a_site_that_asks_for_pauses_for_ever_does_not_keep_once_for_ever(tmp_pa
 def test_what_a_poll_finds_is_read_before_the_next_though_everything_else_is_still_to_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost = Chances(**(dict.fromkeys(Chances().of, 0.0) | {"lost": 1.0}))
-    with living(tmp_path / "f", 9, 800, chances=lost, rate=60, mutations_s=60.0) as following:
+    with living(tmp_path / "f", 9, 800, chances={**CALM, "lost": 1.0}, rate=60, mutations_s=60.0) as following:
         following.prepare(SECRET)
         began_s = following.fake.now_s
         with following.follower() as follower, State(following.layout) as state:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests import fake_discourse, fake_site
 from tests.command import Run
-from tests.fake_discourse import Chances, FakeDiscourse
+from tests.fake_discourse import CALM, FakeDiscourse
 from tests.fake_github import SECONDARY_LIMIT, FakeGitHub
 from tests.fake_site import Answer, FakeClock, as_json
 
@@ -96,7 +96,7 @@ class WrittenSite:
 
 @contextmanager
 def serving_discourse() -> Iterator[WrittenSite]:
-    fake = FakeDiscourse(1, 6, chances=Chances(**dict.fromkeys(Chances().of, 0.0)), rate=0, key=KEY)
+    fake = FakeDiscourse(1, 6, chances=CALM, rate=0, key=KEY)
     for topic in fake.topics.values():
         topic.category, topic.posts = 1, topic.posts[:1]
     with fake_discourse.serving(fake) as address:

@@ -79,6 +79,7 @@ plain_words = st.from_regex(r"[a-z]{1,12}|[0-9]{1,6}(\.[0-9]{1,4}){0,3}|/[a-z]{1
 
 
 @given(st.lists(plain_words, max_size=20))
+@settings(max_examples=30)
 def test_words_joined_by_spaces_come_back(listed: list[str]) -> None:
     assert words(" ".join(listed)) == listed
 

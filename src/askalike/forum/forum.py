@@ -771,7 +771,7 @@ class Forum:
         with contextlib.closing(open_store(layout)) as store:
             before = stored_text_settings(store)
             text = replace(before, languages=tuple(languages))
-            tell = Detector(text.languages).told if text.languages else without_detected_language
+            tell = Detector(text.languages).tag if text.languages else without_detected_language
             shown.start("telling languages apart", store.count_questions(), "questions")
             for batch in batches(store.all_questions(), MANY):
                 tagged = [(question, tell(question).language) for _, question in batch]

@@ -258,7 +258,7 @@ class Indexes:
             MissingExtraError: of what is returned: the forum has several languages, and py3langid is not installed.
         """
         detector = self.detector()
-        return without_detected_language if detector is None else detector.told
+        return without_detected_language if detector is None else detector.tag
 
     def detector(self) -> Detector | None:
         """Return what tells the forum's languages apart, knowing how many questions are in each; None for one."""
@@ -322,7 +322,7 @@ class Indexes:
         detector = self.detector()
         if detector is not None:
             asked = replace(asked, language=self._language_of(asked))
-            others = [detector.told(question) for question in others]
+            others = [detector.tag(question) for question in others]
         cosines, answering = None, self.answering()
         if answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages):
             prepared = self._analyzer.of(asked.language).prepare(asked.title, asked.body, asked.markup)

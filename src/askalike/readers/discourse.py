@@ -20,7 +20,7 @@ from askalike.readers.files import (
     plain_suffix,
     read_blocks,
 )
-from askalike.readers.frame import ReadContext, regular_size
+from askalike.readers.frame import ReadContext, Reader
 from askalike.readers.jsonl import json_objects
 from askalike.readers.values import (
     Unreadable,
@@ -125,7 +125,7 @@ Categories = Mapping[str, str | None]
 """Id of a category → its name; None where not everybody may read it."""
 
 
-class DiscourseReader:
+class DiscourseReader(Reader):
     """Reads topics of a Discourse site."""
 
     name = "discourse"
@@ -140,13 +140,15 @@ class DiscourseReader:
             )
         return plain_suffix(path) in _SUFFIXES and _HAS_POSTS.search(first_bytes(path)) is not None
 
-    def size_bytes(self, path: Path) -> int:
-        """Return the size of the topics' files."""
-        return sum(map(regular_size, _topic_files(path)))
+    def files(self, path: Path) -> list[Path]:
+        """Return the topics' files."""
+        if not path.is_dir():
+            return [path]
+        return [file for file in folder_members(path, *_SUFFIXES) if file.name != _CATEGORIES]
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield every topic's question, answers and links."""
-        files = _topic_files(path)
+        files = self.files(path)
         if not files:
             raise FormatError(
                 f"{path} holds no topic: no file that ends in {', '.join(_SUFFIXES)}", "name another --format"
@@ -168,12 +170,6 @@ def topic_records(
         categories: of the site, for topics that have no more than an id.
     """
     return _Topic(name, line, data, categories, context).records()
-
-
-def _topic_files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    return [file for file in folder_members(path, *_SUFFIXES) if file.name != _CATEGORIES]
 
 
 def _categories(folder: Path, context: ReadContext) -> Categories:

@@ -11,7 +11,7 @@ import msgspec
 
 from askalike.errors import DamagedInputError, FormatError
 from askalike.readers.files import decoded_lines, first_bytes, needed_file, read_lines
-from askalike.readers.frame import ReadContext, regular_size
+from askalike.readers.frame import ReadContext, Reader, regular_size
 from askalike.readers.table import Row, csv_rows, open_table
 from askalike.records import FORMS, TABLES, Form, record_of, record_of_cells
 from askalike.types import Record
@@ -39,7 +39,7 @@ class Manifest(msgspec.Struct, frozen=True):
     text: dict[str, Any] = {}
 
 
-class ExportReader:
+class ExportReader(Reader):
     """Reads an export of a forum."""
 
     name = "askalike"
@@ -49,9 +49,9 @@ class ExportReader:
         """Say whether a folder holds the manifest of an export."""
         return path.is_dir() and b'"askalike"' in first_bytes(path / MANIFEST)
 
-    def size_bytes(self, path: Path) -> int:
-        """Return the size of the tables."""
-        return sum(regular_size(path / f"{name}.{form}") for name in TABLES for form in FORMS)
+    def files(self, path: Path) -> list[Path]:
+        """Return the tables, in every form."""
+        return [path / f"{name}.{form}" for name in TABLES for form in FORMS]
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield every record as it was written."""

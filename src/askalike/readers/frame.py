@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
@@ -262,9 +262,13 @@ class Reader(Protocol):
     def matches(self, path: Path) -> bool:
         """Say whether names and first bytes look like this format; never raises on odd files."""
 
+    def files(self, path: Path) -> Sequence[Path]:
+        """Return the files that ``read`` will open, where they are there."""
+        return [path]
+
     def size_bytes(self, path: Path) -> int:
-        """Return how many bytes ``read`` will report through ``advance`` in all: of a file, its size."""
-        return regular_size(path)
+        """Return how many bytes ``read`` will report through ``advance`` in all."""
+        return sum(map(regular_size, self.files(path)))
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield every record, counting each in ``context.records_in``.

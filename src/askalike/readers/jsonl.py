@@ -17,7 +17,7 @@ from typing import cast, get_args
 
 from askalike.errors import FormatError
 from askalike.readers.files import first_bytes, member, plain_suffix, read_lines
-from askalike.readers.frame import ReadContext, regular_size
+from askalike.readers.frame import ReadContext, Reader
 from askalike.readers.pairs import read_links
 from askalike.readers.values import (
     MADE_IDS,
@@ -94,7 +94,7 @@ def json_objects(path: Path, name: str, context: ReadContext) -> Iterator[tuple[
             yield number, {}, str(error)
 
 
-class JsonlReader:
+class JsonlReader(Reader):
     """Reads the native format."""
 
     name = "jsonl"
@@ -111,9 +111,9 @@ class JsonlReader:
         is_native = has_answers or (_LOOKS_NATIVE.search(start) is not None and not _is_post_a_line(start))
         return start.startswith(b"{") and is_native and _HAS_TEXT.search(start) is not None
 
-    def size_bytes(self, path: Path) -> int:
-        """Return the size of the files that ``read`` will open."""
-        return sum(map(regular_size, _parts(path)[0])) if path.is_dir() else regular_size(path)
+    def files(self, path: Path) -> list[Path]:
+        """Return the file, or the questions of a folder and the tables beside them."""
+        return _parts(path)[0] if path.is_dir() else [path]
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield every question with its answers and links, then the links of the tables beside it."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from askalike.errors import FormatError
 from askalike.readers.files import first_bytes, open_bytes, plain_suffix, stored_file
-from askalike.readers.frame import Limits, ReadContext, regular_size
+from askalike.readers.frame import Limits, ReadContext, Reader
 from askalike.readers.values import Unreadable, identifier, read_answer, read_each, read_question
 from askalike.readers.xml import read_xml
 from askalike.types import Answer, Link, LinkKind, Question, Record
@@ -44,7 +44,7 @@ _ATTRIBUTES = {
 _LINK_KINDS: dict[str, LinkKind] = {"1": "related", "3": "duplicate"}
 
 
-class StackExchangeReader:
+class StackExchangeReader(Reader):
     """Reads one site's data dump."""
 
     name = "stackexchange"
@@ -58,15 +58,17 @@ class StackExchangeReader:
             return first_bytes(path, len(_SEVEN_ZIP)) == _SEVEN_ZIP
         return plain_suffix(path) == ".xml" and _ROOT.match(first_bytes(path, 4096)) is not None
 
+    def files(self, path: Path) -> list[Path]:
+        """Return the XML files, packed or not."""
+        return [path / f"{name}{packing}" for name in _WANTED for packing in ("", ".gz")] if path.is_dir() else [path]
+
     def size_bytes(self, path: Path) -> int:
         """Return the bytes of the XML files; those of a 7z count twice, once to unpack and once to read."""
         if archives := _archives(path):
             from askalike.readers.sevenzip import wanted_sizes  # here, since py7zr takes long to import
 
             return sum(2 * sum(wanted_sizes(archive, _WANTED, Limits()).values()) for archive in archives)
-        if path.is_dir():
-            return sum(regular_size(path / f"{name}{packed}") for name in _WANTED for packed in ("", ".gz"))
-        return regular_size(path)
+        return super().size_bytes(path)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield questions and answers, then links."""

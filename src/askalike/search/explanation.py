@@ -44,7 +44,7 @@ def explain(engine: Engine, analyzer: Analyzer, tables: Sequence[Candidates]) ->
         ):
             source = via or question  # what was found: its words are those that matched
             matched = matches(source, answers.get(source.id, ()), terms, analyzer.of(source.language))
-            reading = analyzer.asked(source.language, table.query.language)
+            reading = analyzer.for_query(source.language, table.query.language)
             if reading not in words_of:
                 words_of[reading] = informative_words(table.query, terms, reading)
             listed = sorted(

@@ -216,7 +216,7 @@ class Scoring:
         assert counts is not None
         readings: dict[Analyzer, list[int]] = {}
         for place, candidate in enumerate(compared.candidates):
-            readings.setdefault(self.analyzer.asked(candidate.language, query.language), []).append(place)
+            readings.setdefault(self.analyzer.for_query(candidate.language, query.language), []).append(place)
         for reading, places in readings.items():
             text, terms, _ = reader_of(reading).read(query.title, query.body, query.markup)
             yield ReadQuery(text, [counts.known.get(term, 0) for term in terms], counts.size or 0), places

@@ -227,10 +227,10 @@ class Analyzer:
     in Turkish, ``I`` is the capital of ``ı``. A word with a digit is not stemmed. In English, contractions lose their
     second half (``user's`` is ``user``, ``we'll`` is ``we``), other apostrophes go (``can't`` is ``cant``), and
     initialisms lose the s of their plural (``NFTs`` is ``nft``); in every other language an apostrophe parts words
-    (``l'avion`` is ``l``, ``avion``). Languages without a list in
-    ``STOP_WORDS`` drop no stop words. Terms have 1 to 64 characters and no white space.
+    (``l'avion`` is ``l``, ``avion``). Languages without a list in ``STOP_WORDS`` drop no stop words. Terms have 1 to 64
+    characters and no white space.
 
-    In a forum of several languages, ``of`` and ``asked`` give what reads a text in each; this one reads the main one.
+    In a forum of several languages this one reads the main one; ``of`` and ``for_query`` give what reads the others.
 
     Args:
         by: the stemmer of the language that its texts are written in, where it is another than that of the terms.
@@ -266,16 +266,16 @@ class Analyzer:
         >>> several.of("de").terms("Die Drucker druckten"), several.of("").terms("Printers printed")
         (['druck', 'druckt'], ['printer', 'print'])
         """
-        return self.asked(language, language)
+        return self.for_query(language, language)
 
-    def asked(self, language: str, by: str) -> Analyzer:
+    def for_query(self, language: str, by: str) -> Analyzer:
         """Return what gives the terms that questions in one language have of the words of a query in another.
 
         Words are brought to stems as in these questions. What the query's own language drops is dropped too: its
         function words are rare words elsewhere.
 
         >>> several = Analyzer(TextSettings(languages=("en", "de")))
-        >>> several.asked("en", by="de").terms("Die Docker mounten"), several.of("de").terms("Die Docker mounten")
+        >>> several.for_query("en", by="de").terms("Die Docker mounten"), several.of("de").terms("Die Docker mounten")
         (['docker', 'mounten'], ['dock', 'mount'])
         """
         if not self.settings.languages:
@@ -295,7 +295,7 @@ class Analyzer:
     def readings(self, by: str) -> list[Analyzer]:
         """Return what gives all terms that the forum's questions may have of a query in a language, its own first."""
         own = self.of(by)
-        return list(dict.fromkeys([own, *(self.asked(language, by) for language in self.settings.languages)]))
+        return list(dict.fromkeys([own, *(self.for_query(language, by) for language in self.settings.languages)]))
 
     def prepare_query(self, by: str, title: str, body: str, markup: Markup) -> list[Prepared]:
         """Return what ``prepare`` gives of a query in a language, by each of the ``readings``."""
@@ -341,7 +341,7 @@ class Analyzer:
         >>> Analyzer(TextSettings()).spans_among("無線LANが切れる", {"線", "lan"})
         [(1, 2), (2, 5)]
         """
-        memory, found = self._memory, list[tuple[int, int]]()
+        memory, all_spans = self._memory, list[tuple[int, int]]()
         pieces = text.split()
         places = [place for place, piece in enumerate(pieces) if not wanted.isdisjoint(memory[piece])]
         starts: Iterable[int] = [len(" ".join(pieces[:place])) + (place > 0) for place in places]
@@ -350,8 +350,8 @@ class Analyzer:
             starts = [each[place] for place in places]
         for at, piece in zip(starts, map(pieces.__getitem__, places), strict=True):
             spans = [(at + start, at + end) for start, end, term in self._places(piece) if term in wanted]
-            found += dict.fromkeys(spans)  # a compound is there once for each of its terms
-        return found
+            all_spans += dict.fromkeys(spans)  # a compound is there once for each of its terms
+        return all_spans
 
     def informative(self, terms: Sequence[str]) -> list[str]:
         """Return the terms without idle ones; all of them where there are no others.

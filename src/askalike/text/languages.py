@@ -98,7 +98,7 @@ class Detector:
         is_foreign = scores[other] - scores[best] > FOREIGN * math.sqrt(len(text.encode(errors="replace")))
         return str(other if is_foreign else best)
 
-    def told(self, question: Question) -> Question:
+    def tag(self, question: Question) -> Question:
         """Return a question with its language, detected where nobody has said it; and count it."""
         if not question.language or question.is_language_detected:
             language = self.language_of(question.title, question.body, question.markup)

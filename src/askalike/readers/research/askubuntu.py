@@ -13,7 +13,7 @@ from pathlib import Path
 from askalike.errors import DamagedInputError, FormatError
 from askalike.evaluation.files import read_askubuntu
 from askalike.readers.files import file_named, first_bytes, needed_file, stored_file, text_lines
-from askalike.readers.frame import ReadContext, regular_size
+from askalike.readers.frame import ReadContext, Reader
 from askalike.readers.values import Unreadable, one_line, read_each
 from askalike.readers.values import text as checked
 from askalike.types import Judged, Link, Question, Record
@@ -38,7 +38,7 @@ class TrainingQuery:
     negative_ids: tuple[str, ...]
 
 
-class AskUbuntuReader:
+class AskUbuntuReader(Reader):
     """The texts as questions and the labelled pairs of the training file as duplicates.
 
     Judgments of dev and test never become links, so a forum made of this folder can be scored on them.
@@ -52,10 +52,10 @@ class AskUbuntuReader:
         texts = file_named(path, _TEXTS)
         return texts is not None and first_bytes(texts).split(b"\n", 1)[0].count(b"\t") == 2
 
-    def size_bytes(self, path: Path) -> int:
-        """Return the stored size of the texts and the training pairs."""
+    def files(self, path: Path) -> list[Path]:
+        """Return the texts and the training pairs."""
         files = (file_named(path, _TEXTS), stored_file(_folder(path), _TRAIN))
-        return sum(regular_size(file) for file in files if file is not None)
+        return [file for file in files if file is not None]
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield all questions, then a link for every labelled pair, in file order."""

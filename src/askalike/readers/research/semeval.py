@@ -14,7 +14,7 @@ from pathlib import Path
 from askalike.errors import FormatError
 from askalike.evaluation.files import read_semeval_gold
 from askalike.readers.files import first_bytes, folder_members, open_bytes
-from askalike.readers.frame import ReadContext, regular_size
+from askalike.readers.frame import ReadContext, Reader
 from askalike.readers.values import moment
 from askalike.readers.xml import read_xml
 from askalike.types import Answer, Judged, Link, LinkKind, Question, Record
@@ -38,7 +38,7 @@ class _Thread:
     comments: list[tuple[int, dict[str, str]]] = field(default_factory=list)
 
 
-class SemEvalReader:
+class SemEvalReader(Reader):
     """The archive behind the task: original and related questions, comments as answers, judgments as links.
 
     PerfectMatch becomes a "duplicate" link from the original to the related question, Relevant a "related" one.
@@ -49,15 +49,15 @@ class SemEvalReader:
 
     def matches(self, path: Path) -> bool:
         """Say whether this is such a file, or a folder that holds one."""
-        return bool(_files(path))
+        return bool(self.files(path))
 
-    def size_bytes(self, path: Path) -> int:
-        """Return the stored size of all files."""
-        return sum(regular_size(file) for file in _files(path))
+    def files(self, path: Path) -> list[Path]:
+        """Return the file, or those of a folder, that hold such XML."""
+        return _files(path)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield questions, answers and links in file order."""
-        files = _files(path)
+        files = self.files(path)
         if not files:
             raise FormatError(f"{path.name} holds no SemEval Task 3 XML", 'expected <OrgQuestion ORGQ_ID="…">')
         context.notice("judgments become links: PerfectMatch as duplicate, Relevant as related; do not score on them")

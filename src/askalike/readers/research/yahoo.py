@@ -27,7 +27,7 @@ from askalike.readers.files import (
     read_blocks,
     text_lines,
 )
-from askalike.readers.frame import ReadContext, Reader, regular_size
+from askalike.readers.frame import ReadContext, Reader
 from askalike.readers.table import csv_rows
 from askalike.readers.values import Unreadable, identifier, one_line, read_each, read_question
 from askalike.readers.values import text as checked
@@ -41,7 +41,7 @@ _PART = re.compile(r"\.part(\d+)(?=\.gz$|\.bz2$|$)")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
-class YahooReader:
+class YahooReader(Reader):
     """Questions and answers of the L6 archive.
 
     The tags are the main, the sub- and the last category, each once. ``nbestanswers`` holds the best answer too: it
@@ -53,18 +53,23 @@ class YahooReader:
 
     def matches(self, path: Path) -> bool:
         """Say whether the first bytes of the (first) file hold a ``<vespaadd>``."""
-        files = _files(path)
-        if not files:
-            return False
-        return _OPEN in first_bytes(files[0])
+        return any(_OPEN in first_bytes(file) for file in self.files(path)[:1])
 
-    def size_bytes(self, path: Path) -> int:
-        """Return the stored size of all parts."""
-        return sum(regular_size(file) for file in _files(path))
+    def files(self, path: Path) -> list[Path]:
+        """Return the file, or all parts of it in order when its folder or one part is given."""
+        if path.is_file():
+            part = _PART.search(path.name)
+            return _parts(path.parent, path.name[: part.start()]) if part else [path]
+        if not path.is_dir():
+            return []
+        first = next((file for file in sorted(path.iterdir()) if _PART.search(file.name)), None)
+        if first is not None:
+            return self.files(first)
+        return [*folder_members(path, ".xml"), *sorted(path.glob("*.xml.bz2"))][:1]
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield every question followed by its answers."""
-        files = _files(path)
+        files = self.files(path)
         if not files:
             raise FormatError(f"{path.name} holds no Yahoo! Answers XML", "give the file, or the folder of its parts")
         _check_parts(files)
@@ -72,19 +77,6 @@ class YahooReader:
         blocks = chain.from_iterable(read_blocks(file, file.name, context) for file in files)
         for line, element in _elements(blocks, name, context.options.limits.xml_token_bytes):
             yield from _records(element, name, line, context)
-
-
-def _files(path: Path) -> list[Path]:
-    """Return the file, or all parts of it in order when its folder or one part is given."""
-    if path.is_file():
-        part = _PART.search(path.name)
-        return _parts(path.parent, path.name[: part.start()]) if part else [path]
-    if not path.is_dir():
-        return []
-    first = next((file for file in sorted(path.iterdir()) if _PART.search(file.name)), None)
-    if first is not None:
-        return _files(first)
-    return [*folder_members(path, ".xml"), *sorted(path.glob("*.xml.bz2"))][:1]
 
 
 def _parts(folder: Path, stem: str) -> list[Path]:
