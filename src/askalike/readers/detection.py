@@ -21,7 +21,7 @@ from askalike.readers.discourse import DiscourseReader
 from askalike.readers.exported import ExportReader
 from askalike.readers.files import first_bytes, plain_suffix
 from askalike.readers.frame import Reader
-from askalike.readers.jsonl import ARRAY_HINT, LINES_HINT, JsonlReader, load_object
+from askalike.readers.jsonl import JsonlReader, load_object
 from askalike.readers.pairs import PairsReader
 from askalike.readers.research.askubuntu import AskUbuntuReader
 from askalike.readers.research.semeval import SemEvalReader
@@ -93,9 +93,11 @@ def _json(path: Path, start: bytes) -> Cause | None:
     line = text.split(b"\n", 1)[0]
     if suffix in (".json", *_JSON_LINES):
         if text.startswith(b"["):
-            return "it is a JSON array, expected one object a line", ARRAY_HINT
+            hint = "write it so, as with: jq -c '.[]' questions.json > questions.jsonl"
+            return "it is a JSON array, expected one object a line", hint
         if line.strip() == b"{" and b"\n" in text:
-            return "it holds JSON objects over several lines, expected one a line", LINES_HINT
+            hint = "write them so, as with: jq -c . questions.jsonl > lines.jsonl"
+            return "it holds JSON objects over several lines, expected one a line", hint
     try:
         header = list(load_object(line))
     except Unreadable:

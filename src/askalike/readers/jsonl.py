@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import cast, get_args
+from typing import Final, cast, get_args
 
-from askalike.errors import FormatError
-from askalike.readers.files import first_bytes, member, plain_suffix, read_lines
+from askalike.readers.files import first_bytes, needed_file, plain_suffix, read_lines, stored_file
 from askalike.readers.frame import ReadContext, Reader
 from askalike.readers.pairs import read_links
 from askalike.readers.values import (
@@ -33,12 +32,6 @@ from askalike.readers.values import (
 from askalike.text.markup import unescaped
 from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
 
-ARRAY_HINT = "write it so, as with: jq -c '.[]' questions.json > questions.jsonl"
-"""What to do with an array of objects."""
-
-LINES_HINT = "write them so, as with: jq -c . questions.jsonl > lines.jsonl"
-"""What to do with objects that are written over several lines."""
-
 _ANSWER_NAMES = frozenset(["id", "body", "text", "markup", "created", "date", "score", "author", "accepted"])
 _LINK_NAMES = frozenset(["duplicate_of", "related", "links"])
 _LANGUAGE_NAMES = frozenset(["language", "is_language_detected"])
@@ -50,7 +43,7 @@ _LOOKS_NATIVE = re.compile(rb'"id"\s*:')
 _HAS_TEXT = re.compile(rb'"(title|body)"\s*:')
 _HAS_ANSWERS = re.compile(rb'"(?:answers|comments)"\s*:\s*\[')
 _SAMPLE_BYTES = 4 << 20
-_BEGINS_ARRAY = re.compile(rb"\s*\[\s*(\{|$)")
+_LINK_TABLES: Final[dict[str, LinkKind]] = {"duplicates": "duplicate", "linked": "related"}
 _MAX_NOTICED = 20
 
 
@@ -112,16 +105,17 @@ class JsonlReader(Reader):
         return start.startswith(b"{") and is_native and _HAS_TEXT.search(start) is not None
 
     def files(self, path: Path) -> list[Path]:
-        """Return the file, or the questions of a folder and the tables beside them."""
-        return _parts(path)[0] if path.is_dir() else [path]
+        """Return the file, or the questions of a folder and the tables of links beside them."""
+        if not path.is_dir():
+            return [path]
+        tables = (stored_file(path, f"{stem}.tsv") for stem in _LINK_TABLES)
+        return [needed_file(path, "questions.jsonl", "name another --format"), *filter(None, tables)]
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield every question with its answers and links, then the links of the tables beside it."""
-        questions = path
-        tables: list[tuple[Path, LinkKind]] = []
+        questions, *tables = self.files(path)
         if path.is_dir():
-            (questions, *_), tables = _parts(path)
-            others = {file.name for file in path.iterdir()} - {questions.name, *(table.name for table, _ in tables)}
+            others = {file.name for file in path.iterdir()} - {questions.name, *(table.name for table in tables)}
             if others:
                 context.notice(f"{path.name}: not read: {', '.join(sorted(others))[:200]}")
         numbered = read_lines(questions, questions.name, context)
@@ -130,20 +124,10 @@ class JsonlReader(Reader):
         for number, line in chain(sample, numbered):
             if not line or line.isspace():
                 context.skipped["blank line"] += 1
-            elif not context.records_in and _BEGINS_ARRAY.match(line):
-                raise FormatError(f"{questions.name} is a JSON array, expected one object a line", ARRAY_HINT)
-            elif not context.records_in and _is_spread(sample):
-                raise FormatError(f"{questions.name} has objects over several lines, expected one a line", LINES_HINT)
             else:
                 yield from lines.records(number, line)
-        for table, kind in tables:
-            yield from read_links(table, table.name, kind, context)
-
-
-def _is_spread(sample: Sequence[tuple[int, bytes]]) -> bool:
-    """Say whether the first object stands over several lines, a member a line."""
-    lines = [line.strip() for _, line in sample[:2]]
-    return len(lines) == 2 and lines[0] == b"{" and lines[1].startswith(b'"')
+        for table in tables:
+            yield from read_links(table, table.name, _LINK_TABLES[table.name.split(".", 1)[0]], context)
 
 
 def _is_post_a_line(line: bytes) -> bool:
@@ -180,19 +164,6 @@ def _our_names(names: tuple[str, ...]) -> dict[str, str]:
     if "comments" in names and "answers" not in names:
         ours["comments"] = "answers"
     return ours
-
-
-def _parts(folder: Path) -> tuple[list[Path], list[tuple[Path, LinkKind]]]:
-    """Return all files of a folder in reading order, and those among them that hold links."""
-    questions = member(folder, "questions.jsonl", "questions.jsonl.gz")
-    if questions is None:
-        raise FormatError(f"{folder} has no questions.jsonl", "name another --format")
-    tables: list[tuple[Path, LinkKind]] = []
-    for stem, kind in (("duplicates", "duplicate"), ("linked", "related")):
-        table = member(folder, f"{stem}.tsv", f"{stem}.tsv.gz")
-        if table is not None:
-            tables.append((table, cast("LinkKind", kind)))
-    return [questions, *(table for table, _ in tables)], tables
 
 
 def _sample_lines(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:

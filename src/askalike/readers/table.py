@@ -325,7 +325,8 @@ def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str)
         free = {name: at for name, at in guessed.items() if name not in mapping and at not in columns.values()}
         columns = {name: (columns | free)[name] for name in FIELDS if name in columns or name in free}
     if _lacks_id(columns) or not columns.keys() & {"title", "body"}:
-        missing = f"an id, and {_referring_field(columns)} refers to it" if _lacks_id(columns) else "a title or a body"
+        referring = next((name for name in columns if name in _REFERENCES), "")
+        missing = f"an id, and {referring} refers to it" if _lacks_id(columns) else "a title or a body"
         raise FormatError(
             f"{file}: no column is known to hold {missing}; the columns are {listed(header)}",
             "say which is which, for example --column id=COLUMN --column title=COLUMN --column body=COLUMN",
@@ -338,10 +339,6 @@ def describe(header: Sequence[str], columns: Mapping[str, int]) -> str:
     taken = ", ".join(f"{name} = {header[position]}" for name, position in columns.items())
     rest = [name for position, name in enumerate(header) if position not in columns.values()]
     return f"{taken}; left out: {listed(rest)}" if rest else taken
-
-
-def _referring_field(columns: Mapping[str, int]) -> str:
-    return next(name for name in columns if name in _REFERENCES)
 
 
 def _mapped_columns(header: Sequence[str], mapping: Mapping[str, str], file: str) -> dict[str, int]:

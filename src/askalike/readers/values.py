@@ -433,22 +433,20 @@ MADE_IDS: Final = (
 
 
 class MadeIds:
-    """The ids of one reading; what is held for each is a number of 64 bits."""
+    """Makes the ids of one reading; what is held for each is a number of 64 bits."""
 
     def __init__(self) -> None:
         self._times: Counter[int] = Counter()
 
     def named(self, question: Question) -> Question:
-        """Return a question that has an id, its own or one that is made."""
-        return question if question.id else replace(question, id=self.of(question))
+        """Return a question that has an id, its own or one that is made.
 
-    def of(self, question: Question) -> str:
-        """Return a question's id.
-
-        >>> ids = MadeIds()
-        >>> ids.of(Question("", "How do I exit vim?", "I am stuck.")), ids.of(Question("", "How do I exit vim?"))
-        ('q-63be661d285ad823', 'q-63be661d285ad823-2')
+        >>> ids, question = MadeIds(), Question("", "How do I exit vim?")
+        >>> ids.named(question).id, ids.named(question).id, ids.named(Question("7", "Why?")).id
+        ('q-63be661d285ad823', 'q-63be661d285ad823-2', '7')
         """
+        if question.id:
+            return question
         created = question.created.isoformat() if question.created else ""
         own = f"{question.title or question.body}\0{created}"
         digest = _digest(question.url or own)
@@ -456,7 +454,7 @@ class MadeIds:
             digest = _digest(f"{question.url}\0{own}")
         self._times[digest] += 1
         times = self._times[digest]
-        return f"q-{digest:016x}" if times == 1 else f"q-{digest:016x}-{times}"
+        return replace(question, id=f"q-{digest:016x}" if times == 1 else f"q-{digest:016x}-{times}")
 
 
 def _digest(key: str) -> int:
