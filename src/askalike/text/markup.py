@@ -87,13 +87,13 @@ def _read_tree(body: str) -> list[Segment]:
 
 def _put_back(text: str, codes: list[str]) -> list[Segment]:
     """Return ``text`` as prose, cut where a place mark stands for a code block."""
-    segments_found: list[Segment] = []
+    stretches: list[Segment] = []
     for position, part in enumerate(_CODE_PLACE.split(text)):
         if position % 2 == 0:
-            segments_found.append(Segment("prose", part.strip()))
+            stretches.append(Segment("prose", part.strip()))
         elif int(part) < len(codes):
-            segments_found.append(Segment("code", safe(codes[int(part)]).strip("\n")))
-    return [segment for segment in segments_found if segment.text.strip()]
+            stretches.append(Segment("code", safe(codes[int(part)]).strip("\n")))
+    return stretches
 
 
 # Each of these consumes to the end of the text when its end is missing, so that it is tried once only.
@@ -104,14 +104,11 @@ _TAG = re.compile(r"</?[a-z!?][^<>]*>", re.IGNORECASE)
 
 def _read_without_tree(body: str) -> list[Segment]:
     """Return the segments of a very large or very tangled post, in time that grows with its length only."""
-    text = _BLOCK_TAG.sub("\n<", _DROPPED.sub(" ", body))
-    segments_found: list[Segment] = []
-    for position, part in enumerate(_PRE.split(text)):
-        stretch = safe(unescaped(_TAG.sub("", part)))
-        segments_found.append(
-            Segment("code", stretch.strip("\n")) if position % 2 else Segment("prose", stretch.strip())
-        )
-    return [segment for segment in segments_found if segment.text.strip()]
+    stretches: list[Segment] = []
+    for position, part in enumerate(_PRE.split(_BLOCK_TAG.sub("\n<", _DROPPED.sub(" ", body)))):
+        text = safe(unescaped(_TAG.sub("", part)))
+        stretches.append(Segment("code", text.strip("\n")) if position % 2 else Segment("prose", text.strip()))
+    return stretches
 
 
 _HUGE_REFERENCE = re.compile("&#[0-9]{8,};?")
@@ -137,8 +134,7 @@ def read_markdown(body: str) -> list[Segment]:
         stretches = [(False, body)]
     else:
         stretches = [(is_code, "\n".join(lines)) for is_code, lines in _blocks(body.split("\n"))]
-    segments_found = [Segment("code", text.strip("\n")) if is_code else _prose(text) for is_code, text in stretches]
-    return [segment for segment in segments_found if segment.text.strip()]
+    return [Segment("code", text.strip("\n")) if is_code else _prose(text) for is_code, text in stretches]
 
 
 def _blocks(lines: list[str]) -> list[tuple[bool, list[str]]]:
@@ -245,20 +241,14 @@ def _without_inline_marks(text: str) -> str:
     return text
 
 
-__all__ = ["Segment", "excerpt", "plain_text", "readable", "segments"]
-
 LONGEST_REMEMBERED: Final = 20_000
 MOST_REMEMBERED: Final = 256
-
-
-def _read_plain(body: str) -> list[Segment]:
-    return [Segment("prose", body)]
 
 
 READERS: Final[dict[str, Callable[[str], list[Segment]]]] = {
     "html": read_html,
     "markdown": read_markdown,
-    "plain": _read_plain,
+    "plain": lambda body: [Segment("prose", body)],
 }
 
 
@@ -326,13 +316,5 @@ def excerpt(text: str, length: int) -> str:
     shown = " ".join(text.split(None, length // 2 + 1))  # more words would not fit: what is left of them lies beyond
     if len(shown) <= length:
         return shown
-    head, space, _ = shown[: length + 1].rpartition(" ")
-    return _ended(head if space else shown, length)
-
-
-def _ended(shown: str, length: int) -> str:
-    """Return ``shown`` with an ellipsis, within ``length`` characters."""
-    if len(shown) < length:
-        return shown + "…"
     head, space, _ = shown[:length].rpartition(" ")
     return (head if space else shown[: length - 1]) + "…"
