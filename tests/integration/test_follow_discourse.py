@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,14 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SECRET, "secret")
 
 
+@contextmanager
+def calm(tmp_path: Path, seed: int, topics: int, rate: int = 0, **more: Any) -> Iterator[Following]:
+    """Give a forum and a site that neither changes nor fails by chance."""
+    with living(tmp_path / "f", seed, topics, chances=CALM, rate=rate, **more) as following:
+        following.prepare(SECRET)
+        yield following
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_living_forum_is_followed_without_a_difference_though_it_is_killed_and_loses_webhooks(
@@ -58,8 +67,7 @@ def test_a_living_forum_is_followed_without_a_difference_though_it_is_killed_and
 
 
 def test_one_topic_that_always_fails_keeps_no_other_waiting(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 3, 30, chances=CALM, rate=0) as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 3, 30) as following:
         answer = following.fake.answer
 
         def failing(path: str, headers: Any) -> Any:
@@ -81,8 +89,7 @@ def test_one_topic_that_always_fails_keeps_no_other_waiting(tmp_path: Path) -> N
 def test_a_database_that_goes_away_and_comes_back_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with living(tmp_path / "f", 3, 20, chances=CALM, rate=0) as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 3, 20) as following:
         replace_threads, tries = Store.replace_threads, itertools.count()
 
         def failing(self: Store, *given: Any, **more: Any) -> Any:
@@ -98,8 +105,7 @@ def test_a_database_that_goes_away_and_comes_back_is_waited_for(
 
 
 def test_an_event_is_found_by_searches_seconds_after_it_came(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 4, 40, chances=CALM, rate=60) as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 4, 40, rate=60) as following:
         following.live(following.fake.now_s + 600)
         following.fake.mutations_s = 30.0
         following.live(following.fake.now_s + 1_800)
@@ -111,8 +117,7 @@ def test_an_event_is_found_by_searches_seconds_after_it_came(tmp_path: Path) -> 
 
 
 def test_what_people_said_of_a_hidden_topic_counts_again_when_it_is_shown(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 6, 20, chances=CALM, rate=0) as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 6, 20) as following:
         with following.follower() as follower:
             follower.once()
         first, second = list(following.fake.threads(""))[:2]
@@ -128,8 +133,7 @@ def test_what_people_said_of_a_hidden_topic_counts_again_when_it_is_shown(tmp_pa
 
 
 def test_a_clock_that_is_set_back_keeps_nothing_waiting(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 14, 20, chances=CALM, rate=0) as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 14, 20) as following:
         with following.follower() as follower, State(following.layout) as state:
             assert follower.once()
             polls, sweep = state.get("polls"), state.get("sweep")["number"]
@@ -153,8 +157,7 @@ class Told(SilentProgress):
 
 
 def test_a_site_that_is_down_is_waited_for_told_once_and_once_gives_up_after_two_minutes(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 8, 5, chances=CALM, rate=0) as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 8, 5) as following:
         answer, asked = following.fake.answer, []
 
         def down(path: str, headers: Any) -> Any:
@@ -183,8 +186,7 @@ def test_a_site_that_is_down_is_waited_for_told_once_and_once_gives_up_after_two
 
 
 def test_a_site_that_asks_for_pauses_for_ever_does_not_keep_once_for_ever(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 8, 5, chances=CALM, rate=0) as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 8, 5) as following:
         following.fake.answer = lambda *_: (429, {"Retry-After": "6000"}, b"")  # type: ignore[method-assign]
         with following.follower() as follower, pytest.raises(SourceError, match="tried 21 times in a row"):
             follower.once()
@@ -229,8 +231,7 @@ def test_the_key_of_who_moderates_shows_nothing_that_not_everybody_may_read(tmp_
 
 
 def test_a_category_that_is_closed_is_gone_as_soon_as_the_lists_say_so(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 13, 300, chances=CALM, rate=0, key="k") as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 13, 300, key="k") as following:
         with following.follower(key="k") as follower:
             assert follower.once()
         following.fake.rate = 60
@@ -259,9 +260,8 @@ def once(following: Following, **more: Any) -> bool:
 def test_a_site_that_loads_categories_lazily_is_followed_and_loses_nothing_by_it(
     tmp_path: Path, preloaded: tuple[int, ...], key: str
 ) -> None:
-    with living(tmp_path / "f", 20, 24, chances=CALM, rate=0, key="k") as following:
+    with calm(tmp_path, 20, 24, key="k") as following:
         following.is_mass_delete_allowed = False
-        following.prepare(SECRET)
         assert once(following, key=key)
         following.fake.preloaded = preloaded
         for _ in range(2):
@@ -272,8 +272,7 @@ def test_a_site_that_loads_categories_lazily_is_followed_and_loses_nothing_by_it
 
 
 def test_a_category_that_no_list_names_is_as_private_as_its_topics_are(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 21, 40, chances=CALM, rate=0, key="k") as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 21, 40, key="k") as following:
         private = {3, 9}
         for number in private:
             following.fake.topics[number].category = 4
@@ -290,8 +289,7 @@ def test_a_category_that_no_list_names_is_as_private_as_its_topics_are(tmp_path:
 
 
 def test_a_site_that_shows_nothing_without_a_key_keeps_topics_of_categories_that_no_list_names(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 22, 20, chances=CALM, rate=0, key="k") as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 22, 20, key="k") as following:
         following.fake.is_login_required = True
         assert once(following, key="k")
         before = ids_of(following)
@@ -301,8 +299,7 @@ def test_a_site_that_shows_nothing_without_a_key_keeps_topics_of_categories_that
 
 
 def test_a_new_topic_of_a_category_that_lists_by_activity_leave_out_is_found_by_its_posts(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 27, 5, chances=CALM, rate=0) as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 27, 5) as following:
         assert once(following)
         following.fake.muted = frozenset({2})
         added = following.fake.new_topic(following.fake.now_s)
@@ -314,8 +311,7 @@ def test_a_new_topic_of_a_category_that_lists_by_activity_leave_out_is_found_by_
 
 
 def test_a_topic_that_redirects_is_gone_and_keeps_no_other_waiting(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 23, 20, chances=CALM, rate=0) as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 23, 20) as following:
         assert once(following)
         first, second, third, fourth = [int(one) for one in following.fake.threads("")][:4]
         for number in (first, second, third):
@@ -333,9 +329,8 @@ def test_a_topic_that_redirects_is_gone_and_keeps_no_other_waiting(tmp_path: Pat
 def test_no_more_than_half_of_a_site_is_deleted_unless_that_is_allowed_and_following_goes_on(
     tmp_path: Path, number: int
 ) -> None:
-    with living(tmp_path / "f", 24, number, chances=CALM, rate=0) as following:
+    with calm(tmp_path, 24, number) as following:
         following.is_mass_delete_allowed = False
-        following.prepare(SECRET)
         assert once(following)
         public = list(following.fake.threads(""))
         for identifier in public[: max(3, len(public) * 2 // 3)]:
@@ -429,8 +424,7 @@ def test_an_address_at_which_no_discourse_answers_ends_with_what_to_do(run: Run,
 
 
 def test_a_site_that_refuses_everything_has_deleted_nothing(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 25, 5, chances=CALM, rate=0) as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 25, 5) as following:
         assert once(following)
         before = ids_of(following)
         following.fake.is_login_required = True
@@ -442,8 +436,7 @@ def test_a_site_that_refuses_everything_has_deleted_nothing(tmp_path: Path) -> N
 
 
 def test_a_private_category_is_followed_where_it_is_named_alone(tmp_path: Path) -> None:
-    with living(tmp_path / "f", 26, 30, chances=CALM, rate=0, key="k") as following:
-        following.prepare(SECRET)
+    with calm(tmp_path, 26, 30, key="k") as following:
         private = {str(topic.id) for topic in following.fake.topics.values() if topic.category == 4}
         for named in ((), ("staff",), ()):
             assert once(following, key="k", private=named)

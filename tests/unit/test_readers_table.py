@@ -351,7 +351,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["id", "title", "body"])
-    writer.writerows([number, "t", "x" * 500] for number in range(15_000))
+    writer.writerows([number, "t", "x" * 2_000] for number in range(5_000))
     (tmp_path / "a.csv").write_text(text.getvalue())
     del text, writer
     tracemalloc.start()
@@ -360,5 +360,5 @@ def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert count == 15_000
-    assert peak < 3 << 20
+    assert count == 5_000
+    assert peak < 6 << 20

@@ -19,9 +19,9 @@ from askalike.readers.files import first_bytes, needed_file, plain_suffix, read_
 from askalike.readers.frame import ReadContext, Reader
 from askalike.readers.pairs import read_links
 from askalike.readers.values import (
-    MADE_IDS,
+    IDS_NOTICE,
     SAMPLED_TITLES,
-    MadeIds,
+    GeneratedIds,
     Unreadable,
     are_escaped,
     fields_of,
@@ -186,7 +186,7 @@ class _Lines:
     def __init__(self, file: str, sample: Sequence[tuple[int, bytes]], context: ReadContext) -> None:
         self.file = file
         self.context = context
-        self.made_ids = MadeIds()
+        self.generated_ids = GeneratedIds()
         self.markup: Markup = context.options.markup or "markdown"
         self.noticed: set[str] = set()
         objects: list[dict[str, object]] = []
@@ -195,7 +195,7 @@ class _Lines:
                 objects.append(_with_our_names(load_object(line)))
         self.has_ids = not objects or any("id" in data for data in objects)
         if not self.has_ids:
-            context.notice(f"{file}: {MADE_IDS}")
+            context.notice(f"{file}: {IDS_NOTICE}")
         is_escaped = context.options.is_html_escaped_twice
         self.has_escaped_texts = is_escaped or False
         self.has_escaped_titles = (
@@ -229,7 +229,7 @@ class _Lines:
         fields = self._fields(data)
         fields["title"] = _plain(fields.get("title"), self.has_escaped_titles)
         markup = _markup(data.get("markup"), self.markup)
-        return self.made_ids.named(read_question(question_id, fields, markup, self.context, "/questions/{id}"))
+        return self.generated_ids.named(read_question(question_id, fields, markup, self.context, "/questions/{id}"))
 
     def _fields(self, data: dict[str, object]) -> dict[str, object]:
         """Return a record's values; ``text`` is taken for its body, and ``date`` for when it was written."""

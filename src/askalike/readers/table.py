@@ -18,10 +18,10 @@ from askalike.readers.frame import Limits, ReadContext, Reader
 from askalike.readers.jsonl import json_objects, load_object
 from askalike.readers.values import (
     FIELDS,
-    MADE_IDS,
+    IDS_NOTICE,
     MARKDOWN_NAMES,
     SAMPLED_TITLES,
-    MadeIds,
+    GeneratedIds,
     Unreadable,
     are_escaped,
     fields_of,
@@ -406,7 +406,7 @@ class TableReader(Reader):
         sample = list(islice(table.rows, SAMPLED_TITLES))
         rows = _Rows(path.name, table.header, columns, sample, context)
         if "id" not in columns:
-            context.notice(f"{path.name}: {MADE_IDS}")
+            context.notice(f"{path.name}: {IDS_NOTICE}")
         for row in chain(sample, table.rows):
             yield from rows.records(row)
 
@@ -448,7 +448,7 @@ class _Rows:
         self.is_reddit = {"subreddit", "created_utc"} <= set(header)
         self.context = context
         self.deleted: set[str] = set()
-        self.made_ids = MadeIds()
+        self.generated_ids = GeneratedIds()
         readable = [row.cells for row in sample if not row.problem]
         places = [columns[name] for name in ("body", "answer") if name in columns]
         cells = (cells[place] for cells in readable[:_SAMPLE_BODIES] for place in places)
@@ -553,7 +553,7 @@ class _Rows:
     def _question(self, question_id: str, cells: dict[str, object]) -> Question:
         fields = {**cells, "author": self._author(cells)}
         question = read_question(question_id, fields, self.markup, self.context, "/questions/{id}")
-        return self.made_ids.named(question)
+        return self.generated_ids.named(question)
 
     def _answer(self, answer_id: str, question_id: str, cells: dict[str, object], column: str) -> Answer:
         if column == "answer":  # date, score and author of the row are the question's

@@ -425,14 +425,14 @@ def are_escaped(titles: Iterable[object], file: str, context: ReadContext) -> bo
     return matching >= _LEAST
 
 
-MADE_IDS: Final = (
+IDS_NOTICE: Final = (
     "there are no ids; they are made of each question's address, or of its title and date: a question whose title is"
     " edited is a new one at the next reading"
 )
 """What the user should know about it."""
 
 
-class MadeIds:
+class GeneratedIds:
     """Makes the ids of one reading; what is held for each is a number of 64 bits."""
 
     def __init__(self) -> None:
@@ -441,7 +441,7 @@ class MadeIds:
     def named(self, question: Question) -> Question:
         """Return a question that has an id, its own or one that is made.
 
-        >>> ids, question = MadeIds(), Question("", "How do I exit vim?")
+        >>> ids, question = GeneratedIds(), Question("", "How do I exit vim?")
         >>> ids.named(question).id, ids.named(question).id, ids.named(Question("7", "Why?")).id
         ('q-63be661d285ad823', 'q-63be661d285ad823-2', '7')
         """

@@ -92,7 +92,7 @@ class TextSettings:
             ``NO_LANGUAGE``, for which the two last ones do nothing.
         with_code: index the text of code blocks too.
         stem: bring words to their stem (``mounting`` and ``mounted`` become ``mount``).
-        stop_words: drop function words (``the``, ``is``). Languages without a list in ``stop_words.STOP_WORDS``
+        stop_words: drop function words (``the``, ``is``). Languages without a list in ``analyzer.STOP_WORDS``
             drop none.
         languages: codes of several languages that the forum is in, the main one first, whose stemmer ``language`` is
             then: each text is read by the rules of its own. Nothing for a forum in one.
