@@ -12,8 +12,7 @@ from askalike.errors import ForumError
 from askalike.store import rows, writes
 from askalike.store.database import BATCH
 from askalike.store.judgements import BOTH_HERE, HERE, JudgementStore, refuse_chain
-from askalike.store.load import Load
-from askalike.store.staging import Staging
+from askalike.store.load import Load, Staging
 from askalike.store.values import (
     FIGURES,
     IDENTITY,

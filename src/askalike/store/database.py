@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
 
-from askalike.errors import ForumNotFoundError
+from askalike.errors import ForumError, ForumNotFoundError
 from askalike.store import rows
 from askalike.store.layout import identity
-from askalike.store.staging import Staging
+
+if TYPE_CHECKING:
+    from askalike.store.load import Staging
 
 BATCH: Final = 500
 """Rows that are read together, and values in one statement."""
@@ -37,6 +41,76 @@ class Connection(Protocol):
 
     def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Cursor:
         """Run one statement."""
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_Own = TypeVar("_Own", bound=_Closable)
+
+
+class ThreadConnections(Generic[_Own]):
+    """The connections of all threads to one database.
+
+    A thread's connection is opened at its first use. It is closed when the thread ends, when this object goes, or by
+    ``close``, so that threads that come and go leave no file handles.
+
+    Args:
+        opened: opens a connection, which another thread may close.
+    """
+
+    def __init__(self, opened: Callable[[], _Own]) -> None:
+        self._opened = opened
+        self._closed = ""
+        self._local = threading.local()
+        self._guard = threading.Lock()
+        self._all: weakref.WeakSet[_Closing[_Own]] = weakref.WeakSet()
+
+    def get(self) -> _Own:
+        """Return this thread's connection.
+
+        Raises:
+            ForumError: all were closed for good.
+        """
+        own: _Closing[_Own] | None = getattr(self._local, "own", None)
+        if own is None:
+            if self._closed:
+                raise ForumError(f"{self._closed} is closed", "open it again")
+            own = _Closing(self._opened())
+            self._local.own = own
+            with self._guard:
+                self._all.add(own)
+        return own.connection
+
+    def forget(self) -> None:
+        """Close this thread's connection; the next ``get`` opens another."""
+        if hasattr(self._local, "own"):
+            self._local.own.connection.close()
+            del self._local.own
+
+    def close(self, name: str = "") -> None:
+        """Close every connection; a later ``get`` opens another.
+
+        Args:
+            name: of what is closed for good; a later ``get`` says so.
+        """
+        self._closed = name
+        with self._guard:
+            for closing in list(self._all):
+                closing.connection.close()
+            self._all.clear()
+        self._local = threading.local()
+
+
+class _Closing(Generic[_Own]):
+    """Closes its connection when nothing refers to it: what a thread has of its own goes with the thread."""
+
+    def __init__(self, connection: _Own) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
 
 
 class Database(ABC):

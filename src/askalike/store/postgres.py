@@ -30,11 +30,10 @@ from askalike.errors import (
 from askalike.progress import Progress
 from askalike.store import rows, tables
 from askalike.store.base import Store
-from askalike.store.connections import ThreadConnections
-from askalike.store.database import Cursor
+from askalike.store.database import Cursor, ThreadConnections
 from askalike.store.layout import identity
+from askalike.store.load import COMPARED, STAGED, Staging
 from askalike.store.soundness import read_contents
-from askalike.store.staging import COMPARED, STAGED, Staging
 from askalike.store.values import Contents
 
 FORMAT: Final = 7

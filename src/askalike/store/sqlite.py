@@ -17,6 +17,7 @@ from askalike.files import narrow, sync_folder, writing_named
 from askalike.store import sqlite_file, tables
 from askalike.store.base import Store
 from askalike.store.layout import identity, not_found
+from askalike.store.load import Staging
 from askalike.store.sqlite_file import (
     Schema,
     SqliteFile,
@@ -25,7 +26,6 @@ from askalike.store.sqlite_file import (
     open_reader,
     roll_back,
 )
-from askalike.store.staging import Staging
 
 SCHEMA: Final = Schema(
     tuple(tables.statements(number="INTEGER PRIMARY KEY AUTOINCREMENT", data="BLOB", clustered=" WITHOUT ROWID")),

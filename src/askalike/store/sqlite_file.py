@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, DamagedForumError, DiskFullError, ForumError
 from askalike.files import is_full, narrow, shortage, sync_file, writing_named
-from askalike.store.connections import ThreadConnections
+from askalike.store.database import ThreadConnections
 from askalike.store.layout import identity
 
 BUSY_TIMEOUT_S: Final = 30.0
