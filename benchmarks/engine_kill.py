@@ -43,7 +43,6 @@ WRITES: Final = 13
 BETWEEN_S: Final = 1.0
 FOLDER: Final = WORK / "engine-kill"
 HERE: Final = FOLDER / "here"
-ENGINE_TRIES: Final = 60
 
 
 def repeat_until_done(work: Callable[[], object], *errors: type[Exception]) -> None:
@@ -68,18 +67,18 @@ def served_milvus(folder: Path, port: int) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "LD_LIBRARY_PATH": str(programs)}
     with (folder / "milvus.log").open("ab") as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
-    for _ in range(ENGINE_TRIES):  # each waits for some seconds
-        milvus = milvus_client.Milvus(f"milvus://127.0.0.1:{port}", "probe")
-        try:
+
+    def call() -> None:
+        with contextlib.closing(milvus_client.Milvus(f"milvus://127.0.0.1:{port}", "probe")) as milvus:
             milvus.call("list_collections")
-        except EngineError:
-            continue
-        finally:
-            milvus.close()
-        return process
-    process.kill()
-    process.wait()
-    raise AssertionError("Milvus Lite does not answer")
+
+    try:
+        repeat_until_done(call, EngineError)
+    except EngineError:
+        process.kill()
+        process.wait()
+        raise
+    return process
 
 
 class Service:

@@ -244,7 +244,7 @@ def added_until_found(forum: Forum, questions: list[Question]) -> dict[str, floa
     for number, question in enumerate(questions):
         new = Question(f"added-{number}", f"{question.title} zzadded{number}", question.body, question.markup)
         seconds.append(processor_s(partial(forum.add, new)))
-        assert forum.similar(f"zzadded{number}", k=1)[0].question.id == new.id
+        assert forum.similar(f"zzadded{number}", k=1, ranker="words")[0].question.id == new.id
     forum.delete([f"added-{number}" for number in range(len(questions))])
     return percentiles(seconds)
 
