@@ -15,7 +15,7 @@ from askalike.models.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import SilentProgress
 from askalike.training.corpus import TrainingData, WordSource
 from askalike.training.recipe import WordSettings
-from askalike.training.vector_files import FoundVectors, write_word2vec_text
+from askalike.training.vector_files import PretrainedVectors, write_word2vec_text
 from askalike.training.words import InitialWords, initial_embedding, make_words
 from askalike.types import Question
 
@@ -69,7 +69,7 @@ def test_vectors_of_a_file_have_a_mean_length_of_one_and_unknown_words_the_mean_
 def test_words_that_a_file_lacks_are_drawn_at_the_scale_of_those_that_it_has() -> None:
     vocabulary = Vocabulary([f"w{number}" for number in range(2000)])
     vectors = np.random.default_rng(1).normal(0, 5, (1000, 50)).astype(np.float32)
-    present = FoundVectors(vocabulary.words[:1000], vectors)
+    present = PretrainedVectors(vocabulary.words[:1000], vectors)
     embedding, missing = initial_embedding(vocabulary, present, is_unknown_zero=True, seed=0)
     assert missing == list(vocabulary.words[1000:])
     assert embedding[1001:].std() == pytest.approx(embedding[1:1001].std(), rel=0.02)

@@ -99,9 +99,9 @@ def reproduce(
         return
     if data is None:
         raise SettingError("no data to run the rows on", "name the folder with --data")
-    given = {"--amount": amount, "--vectors": vectors, "--pairs": pairs, "--unlabelled": unlabelled}
+    limits = {"--amount": amount, "--vectors": vectors, "--pairs": pairs, "--unlabelled": unlabelled}
     for option, owners in OPTIONS.items():
-        if given[option] and paper not in owners:
+        if limits[option] and paper not in owners:
             raise SettingError(f"{option} is an option of {' and '.join(owners)}, not of {paper}", "leave it out")
     if device != "cpu" and importlib.util.find_spec("torch") is not None:
         from askalike.training.encoder import device_named

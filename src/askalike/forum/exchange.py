@@ -32,7 +32,7 @@ class ImportOptions:
         source: what the records belong to; reading the same source again also deletes what has gone from it.
             "" takes the archive's own path.
         is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
-        read: what the reader is told.
+        read: options of the reader.
     """
 
     format: str = ""
@@ -73,7 +73,7 @@ def import_archive(
     """Read ``path`` into the store: all of it at once, or after an error nothing.
 
     Args:
-        told: gives a question its language.
+        tag: gives a question its language.
 
     Raises:
         InputError: the path cannot be read; the message names file and line.

@@ -318,20 +318,20 @@ class Indexes:
 
     def _text_logits(self, searcher: Searcher, query: str, texts: list[str]) -> NDArray[np.float64]:
         first, *others = _as_questions([query, *texts])
-        asked = Query(first.title, first.body)
+        wanted = Query(first.title, first.body)
         detector = self.detector()
         if detector is not None:
-            asked = replace(asked, language=self._language_of(asked))
+            wanted = replace(wanted, language=self._language_of(wanted))
             others = [detector.tag(question) for question in others]
         cosines, answering = None, self.answering()
-        if answering is not None and self._analyzer.settings.is_encoded(asked.language, answering.languages):
-            prepared = self._analyzer.of(asked.language).prepare(asked.title, asked.body, asked.markup)
+        if answering is not None and self._analyzer.settings.is_encoded(wanted.language, answering.languages):
+            prepared = self._analyzer.of(wanted.language).prepare(wanted.title, wanted.body, wanted.markup)
             if prepared.title or prepared.body:
                 [vector] = answering.encode_queries([Question("", query)])
                 cosines = cosines_of(answering.encode([Question("", text) for text in texts]), vector)
         assert searcher.scoring is not None
-        counts = term_counts(searcher.engine, self._analyzer, asked)
-        return searcher.scoring.logits([Compared(asked, counts, others, cosines)])
+        counts = term_counts(searcher.engine, self._analyzer, wanted)
+        return searcher.scoring.logits([Compared(wanted, counts, others, cosines)])
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be

@@ -128,12 +128,12 @@ class Manifest:
         Raises:
             DamagedModelError: not what ``to_bytes`` writes.
         """
-        found = json_object(data, "manifest.json")
+        entries = json_object(data, "manifest.json")
         known = {entry.name for entry in fields(cls)}
-        if set(found) != known:
-            raise DamagedModelError(f"manifest.json has entries {sorted(found)}, but expected {sorted(known)}", AGAIN)
+        if set(entries) != known:
+            raise DamagedModelError(f"manifest.json has entries {sorted(entries)}, but expected {sorted(known)}", AGAIN)
         try:
-            manifest = read_settings(cls, found, "manifest.json")
+            manifest = read_settings(cls, entries, "manifest.json")
         except SettingError as error:
             raise DamagedModelError(error.message, AGAIN) from error
         if not manifest.files:

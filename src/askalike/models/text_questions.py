@@ -131,16 +131,16 @@ def is_same(vector: Array, probe: Sequence[float]) -> bool:
 # -- finding an encoder --------------------------------------------------------------------------------------------
 
 
-def taken(settings: EncoderSettings, given: TextEncoder | None = None) -> tuple[TextEncoder, EncoderSettings]:
+def taken(settings: EncoderSettings, encoder: TextEncoder | None = None) -> tuple[TextEncoder, EncoderSettings]:
     """Return an encoder that the user names now, and its settings with its name, its sizes and the probe.
 
     Args:
-        given: the encoder itself, where a program gives it.
+        encoder: the encoder itself, where a program gives it.
 
     Raises:
         EncoderError, SettingError: it cannot be had, or gives no vectors.
     """
-    encoder = given or _found(settings, is_fetched=True)
+    encoder = encoder or _encoder_of(settings, is_fetched=True)
     vector = document_vectors(encoder, [(settings.document_prompt or "") + PROBE])[0]
     if settings.kind in PROBED and not vector.any():
         raise EncoderError(f"the encoder {encoder.name} gave a vector of zeros for a plain sentence", "use another one")
@@ -194,7 +194,7 @@ def loaded(settings: EncoderSettings) -> TextEncoder:
     problem = problem_of(settings)
     if problem is not None:
         raise problem
-    encoder = _found(settings)
+    encoder = _encoder_of(settings)
     if settings.kind not in PROBED and encoder.name != settings.name:
         raise EncoderError(
             f"the encoder at {settings.target or settings.kind} is {encoder.name}, and the vectors are by"
@@ -234,7 +234,7 @@ def _missing(error: MissingExtraError) -> EncoderError:
     return EncoderError(error.message, f"{error.hint}, {_ELSEWHERE}")
 
 
-def _found(settings: EncoderSettings, *, is_fetched: bool = False) -> TextEncoder:
+def _encoder_of(settings: EncoderSettings, *, is_fetched: bool = False) -> TextEncoder:
     try:
         if settings.kind == "fastembed":
             return FastEmbedEncoder.load(settings.target, is_fetched=is_fetched)

@@ -214,12 +214,12 @@ class Network:
     def token_states(self, texts: Sequence[Any]) -> list[tuple[Sequence[int], Array]]:
         """Return the ids of each text's pieces, special pieces among them, with their states.  # (T,), (T, D)"""
         pieces = self._tokenize(texts)
-        found: list[tuple[Sequence[int], Array]] = [(text.ids, np.zeros((0, 0), np.float32)) for text in pieces]
+        states_of: list[tuple[Sequence[int], Array]] = [(text.ids, np.zeros((0, 0), np.float32)) for text in pieces]
         for places, states in self.run(texts, lambda states, _: states):  # (B, T, D)
             for row, place in enumerate(places):
-                ids = found[place][0]
-                found[place] = (ids, states[row, : len(ids)].copy())  # so that it does not hold the whole batch
-        return found
+                ids = states_of[place][0]
+                states_of[place] = (ids, states[row, : len(ids)].copy())  # so that it does not hold the whole batch
+        return states_of
 
     def _states(self, texts: Sequence[Pieces], width: int) -> tuple[Array, NDArray[np.bool_]]:
         ids = np.zeros((len(texts), width), dtype=np.int64)  # (B, T)
@@ -346,8 +346,8 @@ def relative_buckets(distances: NDArray[np.int64], buckets: int, most: int = 128
     far = np.abs(distances)
     with np.errstate(divide="ignore"):
         wide = exact + (np.log(far / exact) / math.log(most / exact) * (half - exact)).clip(0, half).astype(np.int64)
-    found: NDArray[np.int64] = np.where(far < exact, far, np.minimum(wide, half - 1)) + half * (distances > 0)
-    return found
+    bucket: NDArray[np.int64] = np.where(far < exact, far, np.minimum(wide, half - 1)) + half * (distances > 0)
+    return bucket
 
 
 def _tokenizer(folder: TransformerFolder) -> Tokenize:

@@ -154,8 +154,8 @@ def read_folder(path: Path, *, is_of_pairs: bool = False) -> TransformerFolder:
     if named is None:  # newer versions write it here alone
         named = _optional(root / "tokenizer_config.json").get("model_max_length")
     limit = min(named, shape.max_pieces) if isinstance(named, int) and named > 2 else shape.max_pieces
-    found = _optional(path / "config_sentence_transformers.json").get("prompts")
-    prompts = {str(name): str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+    stored = _optional(path / "config_sentence_transformers.json").get("prompts")
+    prompts = {str(name): str(text) for name, text in stored.items()} if isinstance(stored, dict) else {}
     if any(len(prompt) > _MAX_PROMPT for prompt in prompts.values()):
         raise ModelError(f"{path} has a prompt of more than {_MAX_PROMPT:,} characters", "take another model")
     digest.update(json.dumps([settings, tokenizer, pooling, limit, prompts], sort_keys=True).encode())
@@ -377,9 +377,9 @@ def _head(path: Path, root: Path, settings: Mapping[str, Any], shape: Shape, wei
     wanted[f"{outer}.bias"] = (1,)
     for name, expected in wanted.items():
         if name not in weights or weights[name].shape != expected:
-            found = weights[name].shape if name in weights else "nothing"
+            actual = weights[name].shape if name in weights else "nothing"
             raise ModelError(
-                f"{root} has {found} as {name}, expected {expected}",
+                f"{root} has {actual} as {name}, expected {expected}",
                 "name the folder of a cross-encoder with one label, such as ms-marco-MiniLM",
             )
     older = settings.get("sentence_transformers")

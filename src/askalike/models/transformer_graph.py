@@ -148,10 +148,10 @@ class _Graph:
         heads = []
         self._readers[states] = [names[part] for part in ("query", "key", "value")]
         for part in ("query", "key", "value"):
-            made = self._linear(states, names[part], at + part, scale if part == "query" else 1.0)
-            made = self._add("Reshape", [made, "split"], f"{at}{part}_split")
+            rows = self._linear(states, names[part], at + part, scale if part == "query" else 1.0)
+            split = self._add("Reshape", [rows, "split"], f"{at}{part}_split")
             order = [0, 2, 3, 1] if part == "key" else [0, 2, 1, 3]
-            heads.append(self._add("Transpose", [made], f"{at}{part}_heads", perm=order))
+            heads.append(self._add("Transpose", [split], f"{at}{part}_heads", perm=order))
         scores = self._add("MatMul", heads[:2], at + "products")
         scores = self._add("Add", [scores, "bias"], at + "biased")
         shares = self._add("Softmax", [scores], at + "shares", axis=-1)
@@ -173,24 +173,24 @@ class _Graph:
         kind = "tanh" if self._shape.activation == "gelu-tanh" else "none"
         return self._add("Gelu", [name], at + "active", approximate=kind)
 
-    def _linear(self, name: str, weights: str, made: str, scale: float = 1.0) -> str:
-        weight = self._constant(f"{made}_weight", self._weights[f"{weights}.weight"].T * np.float32(scale))
-        bias = self._constant(f"{made}_bias", self._weights[f"{weights}.bias"] * np.float32(scale))
-        product = self._add("MatMul", [name, weight], f"{made}_product")
-        return self._add("Add", [product, bias], made)
+    def _linear(self, name: str, weights: str, result: str, scale: float = 1.0) -> str:
+        weight = self._constant(f"{result}_weight", self._weights[f"{weights}.weight"].T * np.float32(scale))
+        bias = self._constant(f"{result}_bias", self._weights[f"{weights}.bias"] * np.float32(scale))
+        product = self._add("MatMul", [name, weight], f"{result}_product")
+        return self._add("Add", [product, bias], result)
 
-    def _norm(self, name: str, weights: str, made: str) -> str:
-        weight = self._constant(f"{made}_weight", self._weights[f"{weights}.weight"])
-        bias = self._constant(f"{made}_bias", self._weights[f"{weights}.bias"])
-        return self._add("LayerNormalization", [name, weight, bias], made, axis=-1, epsilon=self._shape.epsilon)
+    def _norm(self, name: str, weights: str, result: str) -> str:
+        weight = self._constant(f"{result}_weight", self._weights[f"{weights}.weight"])
+        bias = self._constant(f"{result}_bias", self._weights[f"{weights}.bias"])
+        return self._add("LayerNormalization", [name, weight, bias], result, axis=-1, epsilon=self._shape.epsilon)
 
     def _constant(self, name: str, values: NDArray[Any]) -> str:
         self._constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 
-    def _add(self, kind: str, inputs: Sequence[str], made: str, **settings: Any) -> str:
-        self._nodes.append(self._onnx.helper.make_node(kind, list(inputs), [made], **settings))
-        return made
+    def _add(self, kind: str, inputs: Sequence[str], result: str, **settings: Any) -> str:
+        self._nodes.append(self._onnx.helper.make_node(kind, list(inputs), [result], **settings))
+        return result
 
 
 _ZERO: Final = np.uint8(128)
@@ -224,16 +224,16 @@ class _EightBitGraph(_Graph):
         rows = self._add("Cast", [self._add("Gather", ["words", "ids"], "word_rows")], "word_steps", to=1)
         self._add("Mul", [rows, self._add("Gather", ["word_scales", "ids"], "scales_of_words")], "of_words")
 
-    def _linear(self, name: str, weights: str, made: str, scale: float = 1.0) -> str:
+    def _linear(self, name: str, weights: str, result: str, scale: float = 1.0) -> str:
         values = self._weights[f"{weights}.weight"].T * self._balance(name)[:, None] * np.float32(scale)
         scales = np.maximum(np.abs(values).max(axis=0), np.float32(1e-20)) / _STEPS
-        weight = self._constant(f"{made}_weight", np.round(values / scales).astype(np.int8))
-        steps = self._constant(f"{made}_scales", scales)
-        bias = self._constant(f"{made}_bias", self._weights[f"{weights}.bias"] * np.float32(scale))
+        weight = self._constant(f"{result}_weight", np.round(values / scales).astype(np.int8))
+        steps = self._constant(f"{result}_scales", scales)
+        bias = self._constant(f"{result}_bias", self._weights[f"{weights}.bias"] * np.float32(scale))
         largest, states = self._rounded(name)
         inputs = [states, weight, "step", steps, "zero"]
-        product = self._add("MatMulIntegerToFloat", inputs, f"{made}_product", domain="com.microsoft")
-        return self._add("Add", [self._add("Mul", [product, largest], f"{made}_scaled"), bias], made)
+        product = self._add("MatMulIntegerToFloat", inputs, f"{result}_product", domain="com.microsoft")
+        return self._add("Add", [self._add("Mul", [product, largest], f"{result}_scaled"), bias], result)
 
     def _balance(self, name: str) -> Array:
         """Return b of an input's columns, ones where their largest numbers are not known."""
@@ -245,7 +245,7 @@ class _EightBitGraph(_Graph):
         return balance
 
     def _rounded(self, name: str) -> tuple[str, str]:
-        """Return the largest number of each piece, and its numbers in 8 bits; made once for several products."""
+        """Return the largest number of each piece, and its numbers in 8 bits; result once for several products."""
         largest, states = f"{name}_largest", f"{name}_rounded"
         if name not in self._in_eight_bits:
             if not self._in_eight_bits:

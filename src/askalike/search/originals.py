@@ -22,7 +22,7 @@ def original_of(identifier: str, originals: Originals, seniority: Callable[[str]
         seniority: of an id; the least is the most senior.
 
     >>> marks = {"c": ["b"], "b": ["a"], "x": ["y"], "y": ["x"]}
-    >>> [original_of(one, lambda one: marks.get(one, []), lambda one: (0.0, one)) for one in "acxy"]
+    >>> [original_of(name, lambda key: marks.get(key, []), lambda key: (0.0, key)) for name in "acxy"]
     ['a', 'a', 'x', 'x']
     """
     if not originals(identifier):
@@ -38,7 +38,7 @@ def original_of(identifier: str, originals: Originals, seniority: Callable[[str]
 def reached(identifier: str, originals: Originals) -> list[str]:
     """Return all that is reached over marks, nearest first; a question itself only where it is part of a circle.
 
-    >>> reached("c", lambda one: {"c": ["b"], "b": ["a"]}.get(one, []))
+    >>> reached("c", lambda key: {"c": ["b"], "b": ["a"]}.get(key, []))
     ['b', 'a']
     """
     seen: dict[str, None] = {}

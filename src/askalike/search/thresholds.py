@@ -111,8 +111,8 @@ def weighted_share(is_so: Floats, weights: Floats, sure: float = SURE) -> Share:
     Example:
         Ten of equal weight, eight of them so: the interval of 8 of 10.
 
-        >>> found = weighted_share(np.array([1.0] * 8 + [0.0] * 2), np.full(10, 3.0))
-        >>> round(found.value, 2), found.worth, (found.low, found.high) == clopper_pearson(8, 10)
+        >>> share = weighted_share(np.array([1.0] * 8 + [0.0] * 2), np.full(10, 3.0))
+        >>> round(share.value, 2), share.worth, (share.low, share.high) == clopper_pearson(8, 10)
         (0.8, 10.0, True)
     """
     total = float(weights.sum())
@@ -333,8 +333,8 @@ def wilson(same: int, judged: int) -> tuple[float, float]:
 def bins(judged: Sequence[tuple[float, bool]]) -> tuple[ReliabilityBin, ...]:
     """Return the groups of probability that hold a judged pair, ascending.
 
-    >>> found = bins([(0.7, True), (0.6, False), (1.0, True)])
-    >>> [(one.least, one.judged, one.same, round(one.mean, 2)) for one in found]
+    >>> groups = bins([(0.7, True), (0.6, False), (1.0, True)])
+    >>> [(group.least, group.judged, group.same, round(group.mean, 2)) for group in groups]
     [(0.6, 2, 1, 0.65), (0.8, 1, 1, 1.0)]
     """
     groups = []

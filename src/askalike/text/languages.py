@@ -47,13 +47,13 @@ _READ: Final = 4 * MOST_CHARACTERS
 _NO_PROSE: Final = re.compile(r"[\d/\\@_=<>{}|$#]|^-")
 
 
-def known_languages(given: Sequence[str]) -> tuple[str, ...]:
+def known_languages(names: Sequence[str]) -> tuple[str, ...]:
     """Return the codes of a forum's languages, each once, in their order.
 
     Raises:
         SettingError: one cannot be detected.
     """
-    codes = tuple(dict.fromkeys(map(language_code, given)))
+    codes = tuple(dict.fromkeys(map(language_code, names)))
     if unknown := [code for code in codes if code not in CODES]:
         raise SettingError(
             f"the forum's language {unknown[0]!r} cannot be detected", f"expected some of: {', '.join(sorted(CODES))}"

@@ -70,10 +70,10 @@ def meant(word: str, letters: str = ascii_lowercase) -> dict[str, float]:
     the six neighbours of ``s``. It is ``via`` with a letter put in at the third of four places: ``z`` is one of the
     eight neighbours of ``i`` and ``a``.
 
-    >>> found = meant("viza")
-    >>> round(found["visa"], 5), round(0.20 / 3.1 * (0.5 / 6 + 0.2 / 25), 5)
+    >>> words = meant("viza")
+    >>> round(words["visa"], 5), round(0.20 / 3.1 * (0.5 / 6 + 0.2 / 25), 5)
     (0.00589, 0.00589)
-    >>> round(found["via"], 5), round(0.25 / 3.1 * (0.3 / 8 + 0.2 / 26), 5)
+    >>> round(words["via"], 5), round(0.25 / 3.1 * (0.3 / 8 + 0.2 / 26), 5)
     (0.00364, 0.00364)
     """
     likelihoods: dict[str, float] = {}

@@ -233,13 +233,13 @@ def _items(corpus: Corpus, context: str) -> NDArray[np.int64]:
     if context == "similar":
         pairs = np.concatenate([corpus.pairs, corpus.pairs[:, ::-1]])
         questions_at, others = np.repeat(pairs[:, 0], 2), pairs[:, 1]
-        found = np.stack(
+        items = np.stack(
             [np.stack([2 * others, 2 * others + 1], axis=1).ravel(), 2 * questions_at, questions_at], axis=1
         )
     else:
-        found = np.stack([titles if context == "title" else titles + 1, titles, questions], axis=1)
+        items = np.stack([titles if context == "title" else titles + 1, titles, questions], axis=1)
     lengths = corpus.texts.lengths()
-    return np.asarray(found[(lengths[found[:, 0]] > 0) & (lengths[found[:, 1]] > 0)])
+    return np.asarray(items[(lengths[items[:, 0]] > 0) & (lengths[items[:, 1]] > 0)])
 
 
 class EncodedTexts(NamedTuple):
@@ -343,8 +343,8 @@ class _Layer(nn.Module):
 
     def forward(self, inputs: Tensor, written: _Seen, read: _Seen) -> Tensor:
         """Return h_d (B, S, D) of x' (B, S, D)."""
-        found = self.read(self.written(inputs, written), read)
-        states: Tensor = self.norm(self.outer(self.inner(found).relu()) + found)
+        attended = self.read(self.written(inputs, written), read)
+        states: Tensor = self.norm(self.outer(self.inner(attended).relu()) + attended)
         return states
 
 

@@ -241,7 +241,7 @@ class _StageRun:
         self.saved_at = context.clock()
 
     def run(self) -> None:
-        checkpoint = self._found()
+        checkpoint = self._stored_checkpoint()
         if checkpoint is not None:
             self._restore(checkpoint)
             if not checkpoint.is_done:
@@ -256,7 +256,7 @@ class _StageRun:
         if self.best:
             self._load(self.best)
 
-    def _found(self) -> Checkpoint | None:
+    def _stored_checkpoint(self) -> Checkpoint | None:
         """Return what to go on from; a checkpoint of another training is set aside."""
         path, context = self.context.checkpoint, self.context
         checkpoint = Checkpoint.load(path, context.identity)

@@ -33,7 +33,7 @@ _GET_AGAIN = "get the file again from its source"
 
 
 @dataclass(frozen=True, slots=True)
-class FoundVectors:
+class PretrainedVectors:
     """Words and a vector for each.
 
     Args:
@@ -57,7 +57,7 @@ class FoundVectors:
             raise SettingError("word vectors that are not finite", "train them with a lower learning rate")
 
     @classmethod
-    def trained(cls, vocabulary: Vocabulary, vectors: NDArray[np.float32]) -> FoundVectors:
+    def trained(cls, vocabulary: Vocabulary, vectors: NDArray[np.float32]) -> PretrainedVectors:
         """Return what ``train_word2vec`` gave, (V, D); a row of zeros is none found, row 0 has no word."""
         if len(vocabulary) != len(vectors):
             raise SettingError(f"{len(vocabulary)} ids but {len(vectors)} vectors", "give one row an id")
@@ -65,7 +65,7 @@ class FoundVectors:
         return cls(tuple(vocabulary.words[row] for row in rows), vectors[1:][rows])
 
 
-def read_vectors(path: Path, *, wanted: Container[str] | None = None) -> FoundVectors:
+def read_vectors(path: Path, *, wanted: Container[str] | None = None) -> PretrainedVectors:
     """Return the vectors of a text file, unpacking ``.gz``.
 
     Words are compared as they are written: vectors for ``Paris`` are not those of the word ``paris``.
@@ -99,7 +99,7 @@ def read_vectors(path: Path, *, wanted: Container[str] | None = None) -> FoundVe
                 raise _damaged(name, read + 2, f"the file ends, but its header says {count} words")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DamagedInputError(f"{name}: damaged gzip data after {read} words ({error})", _GET_AGAIN) from error
-    return FoundVectors(tuple(lines_of), np.frombuffer(numbers, np.float32).reshape(-1, dimensions))
+    return PretrainedVectors(tuple(lines_of), np.frombuffer(numbers, np.float32).reshape(-1, dimensions))
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from askalike.models.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress
 from askalike.training.corpus import Texts, WordSource
 from askalike.training.recipe import WordSettings
-from askalike.training.vector_files import FoundVectors, read_vectors
+from askalike.training.vector_files import PretrainedVectors, read_vectors
 
 LONGEST = 10_000
 """Words of the longest text that is given whole; gensim would drop what goes beyond."""
@@ -154,36 +154,36 @@ _RARE: Final = 1000  # known words, the rarest, whose mean stands for unknown on
 
 
 def initial_embedding(
-    vocabulary: Vocabulary, found: FoundVectors, *, is_unknown_zero: bool, seed: int
+    vocabulary: Vocabulary, known: PretrainedVectors, *, is_unknown_zero: bool, seed: int
 ) -> tuple[NDArray[np.float32], list[str]]:
-    """Return the first vector of each id, (V, D) float32, and the words without a found one.
+    """Return the first vector of each id, (V, D) float32, and the words without a known one.
 
-    Found vectors are scaled to length 1 on average; row 0 is zero or the mean of the rarest found ones. A word without
-    a found vector gets one drawn from N(0, s²) in each dimension, s² being the mean square of the found numbers; where
-    none was found, s² = 1/D.
+    Known vectors are scaled to length 1 on average; row 0 is zero or the mean of the rarest known ones. A word without
+    a known vector gets one drawn from N(0, s²) in each dimension, s² being the mean square of the known numbers; where
+    none is known, s² = 1/D.
 
     Args:
-        found: of any words; those outside the vocabulary are left out.
+        known: vectors of any words; those outside the vocabulary are left out.
 
-    >>> found = FoundVectors(("cat", "dog"), np.array([[3, 4], [0, 5]], np.float32))
-    >>> initial_embedding(Vocabulary(["dog", "cat"]), found, is_unknown_zero=False, seed=0)[0].round(2).tolist()
+    >>> known = PretrainedVectors(("cat", "dog"), np.array([[3, 4], [0, 5]], np.float32))
+    >>> initial_embedding(Vocabulary(["dog", "cat"]), known, is_unknown_zero=False, seed=0)[0].round(2).tolist()
     [[0.30000001192092896, 0.8999999761581421], [0.0, 1.0], [0.6000000238418579, 0.800000011920929]]
     """
     random = np.random.default_rng(seed)
-    dimensions = found.vectors.shape[1]
-    rows: Mapping[str, int] = {word: row for row, word in enumerate(found.words)}
+    dimensions = known.vectors.shape[1]
+    rows: Mapping[str, int] = {word: row for row, word in enumerate(known.words)}
     places = np.array([rows.get(word, -1) for word in vocabulary.words], np.int64)
     has_vector = places >= 0
-    pretrained = found.vectors[places[has_vector]].astype(np.float64)  # (n, D)
+    pretrained = known.vectors[places[has_vector]].astype(np.float64)  # (n, D)
     pretrained /= float(np.linalg.norm(pretrained, axis=1).mean()) or 1.0 if len(pretrained) else 1.0
     scale = float(np.sqrt(np.mean(pretrained**2))) if len(pretrained) else dimensions**-0.5
     embedding = np.zeros((len(vocabulary), dimensions))  # (V, D)
-    known = embedding[1:]
-    known[has_vector] = pretrained
-    known[~has_vector] = random.normal(0, scale, (int((~has_vector).sum()), dimensions))
+    of_words = embedding[1:]
+    of_words[has_vector] = pretrained
+    of_words[~has_vector] = random.normal(0, scale, (int((~has_vector).sum()), dimensions))
     if len(pretrained) and not is_unknown_zero:
         embedding[UNKNOWN] = pretrained[-_RARE:].mean(axis=0)
-    missing = [word for word, is_found in zip(vocabulary.words, has_vector, strict=True) if not is_found]
+    missing = [word for word, is_known in zip(vocabulary.words, has_vector, strict=True) if not is_known]
     return embedding.astype(np.float32), missing
 
 
@@ -236,7 +236,7 @@ def make_words(
     identity = _identity(settings, source, vocabulary, seed)
     embedding = _kept(kept, identity)
     if embedding is None:
-        embedding = _found(settings, source, vocabulary, seed, progress)
+        embedding = _trained_or_read(settings, source, vocabulary, seed, progress)
         replace_whole(kept, safetensors.numpy.save({_EMBEDDING: embedding}, {"identity": identity}))
     if settings.weighted == "by idf":
         embedding = embedding * idf(source.words.over(vocabulary), len(vocabulary))[:, None]
@@ -259,14 +259,14 @@ def idf(texts: Texts, size: int) -> NDArray[np.float32]:
     return (np.log((1 + len(texts)) / (1 + holding)) + 1).astype(np.float32)
 
 
-def _found(
+def _trained_or_read(
     settings: WordSettings, source: WordSource, vocabulary: Vocabulary, seed: int, progress: Progress
 ) -> NDArray[np.float32]:
     """Return the first vectors: words have length 1 on average, whatever made the vectors."""
     if settings.vectors == "word2vec":
-        word_vectors = FoundVectors.trained(vocabulary, _word2vec(settings, source, vocabulary, seed, progress))
+        word_vectors = PretrainedVectors.trained(vocabulary, _word2vec(settings, source, vocabulary, seed, progress))
     elif settings.vectors == "random":
-        word_vectors = FoundVectors((), np.zeros((0, settings.size), np.float32))
+        word_vectors = PretrainedVectors((), np.zeros((0, settings.size), np.float32))
     else:
         word_vectors = read_vectors(Path(settings.vectors), wanted=vocabulary)
     if word_vectors.vectors.shape[1] != settings.size:

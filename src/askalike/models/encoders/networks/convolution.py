@@ -79,12 +79,12 @@ class Patterns(nn.Module):
         order, decay = self.config.order, self.config.decay
         shares = functional.linear(words, self.input).view(len(words), order, -1)
         sums = [shares.new_zeros(len(packing.order), shares.shape[2]) for _ in range(order - 1)]  # s of each k
-        weights, found = [0.0] * (order - 1), []  # p of each k
+        weights, states = [0.0] * (order - 1), []  # p of each k
         for step in torch.split(shares, list(packing.counts)):
-            found_now, count = step[:, 0], 1.0
+            state, count = step[:, 0], 1.0
             for k in range(order - 1):
                 before, passed = sums[k][: len(step)], weights[k]
-                sums[k], weights[k] = before * decay + found_now, passed * decay + count
-                found_now, count = before + passed * step[:, k + 1], passed
-            found.append(found_now)
-        return (torch.cat(found) + self.output_bias).tanh()
+                sums[k], weights[k] = before * decay + state, passed * decay + count
+                state, count = before + passed * step[:, k + 1], passed
+            states.append(state)
+        return (torch.cat(states) + self.output_bias).tanh()

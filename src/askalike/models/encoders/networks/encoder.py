@@ -199,7 +199,9 @@ def build(config: EncoderConfig, seed: int = 0, gate_bias: float = 0.0, spread: 
     values = initial_values(config, seed)
     if spread:
         generator = torch.Generator().manual_seed(seed)
-        values = {name: (torch.rand(one.shape, generator=generator) * 2 - 1) * spread for name, one in values.items()}
+        values = {
+            name: (torch.rand(value.shape, generator=generator) * 2 - 1) * spread for name, value in values.items()
+        }
     if config.gate_size:
         values["gate_bias"] = values["gate_bias"] + gate_bias
     return EncoderNetwork(config, values)
