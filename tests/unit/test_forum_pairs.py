@@ -247,7 +247,7 @@ def test_a_pair_comes_back_when_the_link_goes_by_which_it_was_settled(forum: For
 
 def test_a_pair_with_a_question_that_was_deleted_meanwhile_is_not_kept(forum: Forum) -> None:
     first, other = forum.store.nums_by_id(["a", "c"]).values()
-    kept = forum.pairs._kept([Pair(first, other, 0.5), Pair(first, 999, 0.9)])  # the second was still found
+    kept = forum.pairs._open_or_linked([Pair(first, other, 0.5), Pair(first, 999, 0.9)])  # the second was still found
     assert [(pair.first, pair.second) for pair in kept] == [(first, other)]
 
 

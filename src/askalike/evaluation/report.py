@@ -95,7 +95,7 @@ def evaluate(qrels: Qrels, run: Run, protocol: Protocol | str, measures: Sequenc
     if not measures:
         raise EvaluationError("no measure was named", "name at least one, such as map")
     parsed = [parse_measure(name) for name in measures]
-    missing, unjudged = _checked(qrels, run, policy)
+    missing, unjudged = _missing_and_unjudged(qrels, run, policy)
     ranked_relevant = {query: _relevant_ranked(qrels, run, query) for query in qrels}
     relevant = {query: sum(grade > 0 for grade in qrels[query].values()) for query in qrels}
     known = relevant if policy.relevant == "judged" else ranked_relevant
@@ -122,7 +122,7 @@ def evaluate(qrels: Qrels, run: Run, protocol: Protocol | str, measures: Sequenc
     )
 
 
-def _checked(qrels: Qrels, run: Run, protocol: Protocol) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _missing_and_unjudged(qrels: Qrels, run: Run, protocol: Protocol) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the judged queries that the run has no document for, and the queries of the run that the gold lacks.
 
     Raises:

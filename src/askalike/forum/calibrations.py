@@ -108,7 +108,7 @@ class Scorings:
         if known[0] != state:
             with self._guard:
                 if self._known[0] != state:
-                    self._known = (state, self._made(vectors, engine))
+                    self._known = (state, self._fit(vectors, engine))
                 known = self._known
         return known[1]
 
@@ -128,7 +128,7 @@ class Scorings:
             self._judged_at = (last, version)
         return version
 
-    def _made(self, vectors: VectorSet | None, engine: Engine) -> Scoring:
+    def _fit(self, vectors: VectorSet | None, engine: Engine) -> Scoring:
         scoring = self._before_judgements(vectors)
         verdicts = self._store.judgements()[-MOST_VERDICTS:]
         judged = list(self._judged(scoring, verdicts, vectors, engine)) if verdicts else []

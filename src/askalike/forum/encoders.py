@@ -210,13 +210,13 @@ class LanguageWords:
             vocabulary = general_words() if self._has_vocabulary else ()
             if not vocabulary:
                 return None, ""
-        known = [*self._known(numbers), *vocabulary]
+        known = [*self._frequent_words(numbers), *vocabulary]
         letters = Counter(letter for word in known for letter in word)
         usual = "".join(letter for letter, _ in letters.most_common(MOST_LETTERS))
-        others = self._known(sorted(set(self._store.numbers()).difference(numbers))) if self._language else []
+        others = self._frequent_words(sorted(set(self._store.numbers()).difference(numbers))) if self._language else []
         return {word: rank for rank, word in enumerate(dict.fromkeys([*known, *others]))}, usual
 
-    def _known(self, numbers: Sequence[int]) -> list[str]:
+    def _frequent_words(self, numbers: Sequence[int]) -> list[str]:
         """Return the words that enough of some questions have, most frequent first."""
         chosen = numbers[:: math.ceil(len(numbers) / MOST_READ) or 1]
         counts: Counter[str] = Counter()

@@ -469,7 +469,7 @@ class Pairs:
                 best[ends] = pair if known is None or pair.cosine is not None else replace(pair, cosine=known.cosine)
             elif known.cosine is None and pair.cosine is not None:
                 best[ends] = replace(known, cosine=pair.cosine)
-        kept = {(pair.first, pair.second): pair for pair in self._kept(best.values())}
+        kept = {(pair.first, pair.second): pair for pair in self._open_or_linked(best.values())}
         with self.store.writing() as store:
             store.remove(pair for ends, pair in before.items() if ends not in kept)
             store.put([pair for ends, pair in kept.items() if pair != before.get(ends)])
@@ -515,11 +515,11 @@ class Pairs:
                     for other, score in likely.items()
                     if other in questions
                 )
-        kept = self._kept(pairs_found)
+        kept = self._open_or_linked(pairs_found)
         with self.store.writing() as store:
             store.put(kept)
 
-    def _kept(self, pairs: Iterable[Pair]) -> list[Pair]:
+    def _open_or_linked(self, pairs: Iterable[Pair]) -> list[Pair]:
         """Return those of the pairs that are open, or that people linked; nobody is shown the latter to judge."""
         listed = list(pairs)
         settled = list(zip(listed, self._settled_as(listed), strict=True))

@@ -147,11 +147,11 @@ class Thresholds:
         with self._guard:
             known = self._known.get(promise)
             if known is None or known[0] != state or time.monotonic() > known[1]:
-                known = (state, time.monotonic() + FRESH_S, self._made(promise))
+                known = (state, time.monotonic() + FRESH_S, self._measure(promise))
                 self._known[promise] = known
         return known[2]
 
-    def _made(self, promise: Promise) -> Threshold:
+    def _measure(self, promise: Promise) -> Threshold:
         pairs = self._queue.pairs
         if pairs.store.count() < FEW_PAIRS and pairs.waiting():
             pairs.advance(COMPARING_S)

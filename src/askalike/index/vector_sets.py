@@ -372,7 +372,7 @@ class Vectors:
                 answering = self._make(source, progress, locked)
             else:
                 if answering.settings != source.encoder:  # the same encoder lies elsewhere now
-                    answering = self._made(source, is_new=False)
+                    answering = self._new_set(source, is_new=False)
                     self._seen = None
                 self._finish_changes(answering, progress, locked)
                 self._remove_sets([source.fingerprint])
@@ -421,7 +421,7 @@ class Vectors:
         """Return how many questions are to be encoded until the index is in step."""
         return self._log.count_questions() if index is None else pending(index.cursor, self._log)
 
-    def _made(self, source: ModelSource, *, is_new: bool) -> VectorSet:
+    def _new_set(self, source: ModelSource, *, is_new: bool) -> VectorSet:
         encoder = self._encoder(source.fingerprint)
         last = self._log.last_change()
         return make_set(
@@ -435,7 +435,7 @@ class Vectors:
 
     def _make(self, source: ModelSource, progress: Progress, locked: Locked) -> VectorSet:
         """Make the set for a model, going on with one that was begun, and switch to it."""
-        vectors = self._made(source, is_new=self._begun(source) is None)
+        vectors = self._new_set(source, is_new=self._begun(source) is None)
         indexer = vector_indexer(vectors, self._text, self._executor)
         catch_up(self._log, indexer, progress)
         with locked():

@@ -157,12 +157,12 @@ class FastEmbedEncoder:
 
     def encode_query(self, texts: Sequence[str]) -> Array:
         """Return the vectors of queries.  # (N, D) float32"""
-        return self._made(self._embedding.query_embed(list(texts)))
+        return self._as_array(self._embedding.query_embed(list(texts)))
 
     def encode_document(self, texts: Sequence[str]) -> Array:
         """Return the vectors of documents.  # (N, D) float32"""
-        return self._made(self._embedding.passage_embed(list(texts)))
+        return self._as_array(self._embedding.passage_embed(list(texts)))
 
-    def _made(self, vectors: Iterable[Any]) -> Array:
+    def _as_array(self, vectors: Iterable[Any]) -> Array:
         rows = list(vectors)
         return np.array(rows, dtype=np.float32) if rows else np.zeros((0, self.dimensions), dtype=np.float32)

@@ -75,7 +75,7 @@ class TextQuestions:
             EncoderError: the encoder does not answer, or gave something else than vectors.
         """
         prompt = self.settings.document_prompt or ""
-        return self._kept(
+        return self._vectors_of(
             [text_of(question, self.settings.max_characters) for question in questions], prompt, document_vectors
         )
 
@@ -91,9 +91,11 @@ class TextQuestions:
         """
         prompt = self.settings.query_prompt or ""
         texts = [text_of(question, self.settings.max_characters) for question in questions]
-        return np.asarray(self._kept(texts, prompt, query_vectors), dtype=np.float32)
+        return np.asarray(self._vectors_of(texts, prompt, query_vectors), dtype=np.float32)
 
-    def _kept(self, texts: list[str], prompt: str, encode: Callable[[TextEncoder, Sequence[str]], Array]) -> Array:
+    def _vectors_of(
+        self, texts: list[str], prompt: str, encode: Callable[[TextEncoder, Sequence[str]], Array]
+    ) -> Array:
         settings = self.settings
         present = [place for place, text in enumerate(texts) if text]
         vectors_of_texts = np.zeros((len(texts), settings.dimensions), dtype=np.float32)

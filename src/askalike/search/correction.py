@@ -224,14 +224,14 @@ class _Reader:
             if count is None:
                 continue
             is_unknown = not count and self._speller.rank(word.word) is None
-            other = self._meant(word, is_unknown=is_unknown) if _is_readable(word.word) else None
+            other = self._intended_word(word, is_unknown=is_unknown) if _is_readable(word.word) else None
             if other:
                 changes.append((word, other))
             elif is_unknown:
                 unread.add(word.word)
         return changes, unread
 
-    def _meant(self, word: _Word, *, is_unknown: bool) -> str | None:
+    def _intended_word(self, word: _Word, *, is_unknown: bool) -> str | None:
         """Return what a suspicious word is read as, None where it was meant as it is written."""
         if word.word in self._looked_at:
             return self._looked_at[word.word]

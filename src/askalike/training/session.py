@@ -114,7 +114,7 @@ def forum_training(forum: Forum, *, is_test_held_out: bool = False) -> ForumTrai
     data = TrainingData(questions, kept, _best_answers(forum, questions), dev_sets)
     test = set(splits["test"]) if is_test_held_out else set()
     held_out = sum(pair[0] in test for pair in pairs)
-    return ForumTraining(data, dev, len(pairs), len(groups), held_out, why_no_dev, _kept(forum, splits, dev))
+    return ForumTraining(data, dev, len(pairs), len(groups), held_out, why_no_dev, _splits_of_model(forum, splits, dev))
 
 
 def _dev(forum: Forum, links: DuplicateLinks, count: int) -> tuple[RerankTask | None, str]:
@@ -129,7 +129,7 @@ def _dev(forum: Forum, links: DuplicateLinks, count: int) -> tuple[RerankTask | 
     return dev, ""
 
 
-def _kept(forum: Forum, splits: Mapping[str, Collection[str]], dev: RerankTask | None) -> dict[str, str]:
+def _splits_of_model(forum: Forum, splits: Mapping[str, Collection[str]], dev: RerankTask | None) -> dict[str, str]:
     split_of = {
         **kept_splits(forum.path),
         **{question_id: split for split, members in splits.items() for question_id in members},
@@ -284,9 +284,11 @@ class TrainingSession:
             (progress or SilentProgress()).start("reading the forum", 0, "")
             training = self._read()
             dev = "" if training.dev is None else repr(sorted(training.dev.qrels.items()))
-            plan = {**self._asked(), "data": training.data.digest(), "dev": dev}
+            plan = {**self._recipe_and_seed(), "data": training.data.digest(), "dev": dev}
             beginning = self._held.enter_context(work_folder(self._folder, plan, is_fresh=self._options.is_fresh))
-            if is_finished(self._folder, self._asked(), training.data) and (self._options.is_kept or self._is_taken()):
+            if is_finished(self._folder, self._recipe_and_seed(), training.data) and (
+                self._options.is_kept or self._is_taken()
+            ):
                 beginning = "finished"
             keep_splits(self._forum.path, training.splits)
             is_uncompared = not (training.dev or training.data.held_out or self._options.is_kept)
@@ -316,7 +318,7 @@ class TrainingSession:
             if plan.training.dev is not None:
                 _encoder_of(self._present())  # what it will be compared with: better said before than afterwards
             self._make(plan.training, shown)
-            keep_finished(self._folder, self._asked(), plan.training.data)
+            keep_finished(self._folder, self._recipe_and_seed(), plan.training.data)
         result = self._compare(plan.training)
         if result.is_taken:
             self._take(plan.training, shown)
@@ -324,7 +326,7 @@ class TrainingSession:
 
     # -- what is learned from --------------------------------------------------------------------------------------
 
-    def _asked(self) -> dict[str, str | int]:
+    def _recipe_and_seed(self) -> dict[str, str | int]:
         """Return what decides the model beside its data."""
         return {"recipe": self._recipe.to_json(), "seed": self._options.seed}
 

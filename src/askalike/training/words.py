@@ -234,7 +234,7 @@ def make_words(
         )
     kept = folder / "words.safetensors"
     identity = _identity(settings, source, vocabulary, seed)
-    embedding = _kept(kept, identity)
+    embedding = _read_embedding(kept, identity)
     if embedding is None:
         embedding = _trained_or_read(settings, source, vocabulary, seed, progress)
         replace_whole(kept, safetensors.numpy.save({_EMBEDDING: embedding}, {"identity": identity}))
@@ -332,7 +332,7 @@ def _identity(settings: WordSettings, source: WordSource, vocabulary: Vocabulary
     return digest.hexdigest()
 
 
-def _kept(path: Path, identity: str) -> NDArray[np.float32] | None:
+def _read_embedding(path: Path, identity: str) -> NDArray[np.float32] | None:
     if not path.exists():
         return None
     try:

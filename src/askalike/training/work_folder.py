@@ -82,7 +82,7 @@ def keep_finished(folder: Path, plan: Mapping[str, str | int], data: TrainingDat
         "model": fingerprint(folder / MODEL),
         "asked": dict(plan),
         "questions": len(data.questions),
-        "learned": _learned(data, len(data.questions)),
+        "learned": _data_digest(data, len(data.questions)),
     }
     replace_whole(folder / _FINISHED, json.dumps(stored, indent=1).encode())
 
@@ -97,7 +97,7 @@ def is_finished(folder: Path, plan: Mapping[str, str | int], data: TrainingData)
         return False
     if not (folder / MODEL).is_dir() or fingerprint(folder / MODEL) != model:
         return False
-    return bool(dict(plan) == before and _learned(data, count) == learned)
+    return bool(dict(plan) == before and _data_digest(data, count) == learned)
 
 
 def clear_work(path: Path) -> None:
@@ -137,6 +137,6 @@ def _beginning(file: Path, plan: Mapping[str, str | int], is_fresh: bool) -> Beg
         return "changed"
 
 
-def _learned(data: TrainingData, count: int) -> str:
+def _data_digest(data: TrainingData, count: int) -> str:
     """Return the digest of the first questions, oldest first, and of the links that are learned."""
     return TrainingData(data.questions[:count], data.pairs).digest()

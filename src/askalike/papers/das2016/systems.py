@@ -135,7 +135,7 @@ class Learner:
 
     def translations(self) -> csr_array:
         """Return t(w|u) of questions with their best answers, both ways."""
-        return _matrix(self._kept("translations", lambda: _arrays(self.texts.translations())))
+        return _matrix(self._learned_once("translations", lambda: _arrays(self.texts.translations())))
 
     def phrases(self, longest: int) -> PhraseTable:
         """Return P(w|t) of the same pairs."""
@@ -144,19 +144,19 @@ class Learner:
             table = self.texts.phrases(self.translations(), longest)
             return {"codes": table.codes, **_arrays(table.matrix)}
 
-        arrays = self._kept(f"phrases-{longest}", learn)
+        arrays = self._learned_once(f"phrases-{longest}", learn)
         return PhraseTable(arrays["codes"], _matrix(arrays), longest)
 
     def topics(self, count: int, seed: int, *, is_voted: bool) -> Topics:
         """Return topics of questions with their best answers (``qatm``), or with all by votes (``sqatm``)."""
         name = f"{'sqatm' if is_voted else 'qatm'}-{count}-seed{seed}"
-        arrays = self._kept(name, lambda: {"words": self.texts.topics(count, seed, is_voted=is_voted).words})
+        arrays = self._learned_once(name, lambda: {"words": self.texts.topics(count, seed, is_voted=is_voted).words})
         return Topics(arrays["words"])
 
     def _searched(self) -> list[Question]:
         return [question for one_set in self.data.sets for question in one_set.dev.statistics]
 
-    def _kept(self, name: str, learn: Callable[[], Arrays]) -> Arrays:
+    def _learned_once(self, name: str, learn: Callable[[], Arrays]) -> Arrays:
         """Return what was learned before from the same, or learn and keep it."""
         file = self.out / "learned" / f"{name}.npz"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -144,7 +144,7 @@ class Parallel:
         >>> pairs.sources.ids.tolist(), pairs.targets.ids.tolist()
         ([1], [3])
         """
-        known = [(_known(source, most), _known(target, most)) for source, target in pairs]
+        known = [(_known_ids(source, most), _known_ids(target, most)) for source, target in pairs]
         kept = [(source, target) for source, target in known if len(source) and len(target)]
         return cls(TermLists.of(source for source, _ in kept), TermLists.of(target for _, target in kept))
 
@@ -164,7 +164,7 @@ class Parallel:
         return Parallel(joined(self.sources, self.targets), joined(self.targets, self.sources))
 
 
-def _known(text: Sequence[int] | Ids, most: int | None) -> Ids:
+def _known_ids(text: Sequence[int] | Ids, most: int | None) -> Ids:
     ids = np.asarray(text, np.int64)
     return ids[ids > 0][:most]
 

@@ -121,7 +121,7 @@ class EncoderTrainer:
         vectors = "" if self.vectors is None else hashlib.sha256(self.vectors.read_bytes()).hexdigest()
         return {"recipe": json.loads(self.recipe.to_json()), "texts": texts, "vectors": vectors}
 
-    def _learned(self) -> list[Question]:
+    def _learned_questions(self) -> list[Question]:
         """Return the questions that are not kept out, with ids of their own."""
         data = self._with_held_out()
         return [question for question in data.questions if question.id not in data.held_out]
@@ -146,7 +146,7 @@ class EncoderTrainer:
 
     def _words(self, shared: Path, seed: int) -> Path:
         """Return the file of the word vectors of all texts, trained where it is not there yet."""
-        texts = sorted(self._learned(), key=_content)
+        texts = sorted(self._learned_questions(), key=_content)
         settings = replace(self.recipe.words, is_trained=False)
         stems = [self.recipe.stems] if self.recipe.stems else []  # vectors from before there were stems stay good
         content = hashlib.sha256(json.dumps([asdict(settings), seed, *stems], sort_keys=True).encode())
