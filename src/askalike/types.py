@@ -68,7 +68,7 @@ def parse_moment(name: str, text: str | None) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise SettingError(
-            f"{name} is not a date or time", "expected one such as 2024-05-01 or 2024-05-01T12:30:00Z"
+            f"{name} is not a date or time: {text[:80]!r}", "expected one such as 2024-05-01 or 2024-05-01T12:30:00Z"
         ) from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
