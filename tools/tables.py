@@ -51,6 +51,20 @@ def adapted_rows(result: Record) -> Records:
             yield f"{forum}, seed {seed}", {"queries": record["queries"], "before": record["ndcg@5"], **row}
 
 
+RIVALS: Final = ("cosine of MiniLM", "scorer over MiniLM", "cosine of mpnet", "scorer over mpnet")
+
+
+def rival_rows(result: Record) -> Records:
+    """Return the encoders beside the scorer as it is installed, with what that finds more."""
+    for rival in RIVALS:
+        yield rival, result["systems"]["scorer, vectors"]["against"][rival]
+
+
+def more_than(kinds: str) -> str:
+    """Return the template of a paired difference with its interval and p."""
+    return f"{{{kinds}[more][0]:+.1f}} ({{{kinds}[more][1]:+.1f}} to {{{kinds}[more][2]:+.1f}}), p = {{{kinds}[p]:.4f}}"
+
+
 QUALITY: Final[Mapping[str, Table | Facts]] = {
     "encoders": Table(
         "encoder",
@@ -90,6 +104,8 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
             "close paraphrases": "{same or not[close paraphrases against near-copies]:.2f}",
             "near-copies, median": "{same or not[median of near-copies]:.2f}",
             "Quora, AUC": "{quora:.2f}",
+            "a query, ms": "{costs[a query, ms]:.1f}",
+            "a question, ms": "{costs[a question, ms]:.1f}",
         },
         ("systems",),
         {
@@ -107,7 +123,17 @@ QUALITY: Final[Mapping[str, Table | Facts]] = {
                 )
             },
             "scorer, vectors": "+ words of answers, as it is installed",
+            **{rival: rival for rival in RIVALS},
         },
+    ),
+    "scorer-rivals": Table(
+        "scorer",
+        {
+            "as it is installed, beside": "{name}",
+            "all judged queries": more_than("pool other drawn"),
+            "judged pools": more_than("pool"),
+        },
+        rival_rows,
     ),
     "scorer-known": Table(
         "scorer",
