@@ -17,6 +17,7 @@ import shutil
 import sqlite3
 import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -57,15 +58,15 @@ def worker(folder: Path, versions: Versions, seed: int) -> None:
         kind = chance.choice(("put", "put", "edit", "judge", "delete")) if names else "put"
         if kind == "delete":
             name = names.pop(chance.randrange(len(names)))
-            tell_write("delete", [name], lambda name=name: store.put_questions([], [name]))  # type: ignore[misc]
+            tell_write("delete", [name], partial(store.put_questions, [], [name]))
         elif kind == "judge":
             judgement = Feedback(*JUDGED, "different", by=name)
-            tell_write("judge", [*JUDGED, "different", name], lambda of=judgement: store.add_feedback(of))  # type: ignore[misc]
+            tell_write("judge", [*JUDGED, "different", name], partial(store.add_feedback, judgement))
         else:
             if kind == "put":
                 names.append(name)
             question = Question(chance.choice(names) if kind == "edit" else name, title)
-            tell_write("put", [question.id, title], lambda of=question: store.put_questions([of]))  # type: ignore[misc]
+            tell_write("put", [question.id, title], partial(store.put_questions, [question]))
 
 
 def main() -> None:
