@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.tiny_models import synonym_model, tiny_general
 
 from askalike.data import general_folder
 from askalike.errors import DamagedModelError, ModelVersionError
+from askalike.evaluation.candidates import CandidateTask
 from askalike.models.adapted import AdaptedEncoder, bundled_numbers, load_model
 from askalike.models.folder import Manifest
 from askalike.models.general import GRAPH_FILE, GeneralEncoder
@@ -249,6 +251,28 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
         adapt_encoder(tiny_recipe(), tiny_data(), TrainingRun(tmp_path / "a", progress=Stopped()))
     again = adapt_encoder(tiny_recipe(), tiny_data(), TrainingRun(tmp_path / "a"))
     _assert_same(again, adapt_encoder(tiny_recipe(), tiny_data(), TrainingRun(tmp_path / "b")))
+
+
+def test_max_margin_brings_labelled_questions_nearer_and_keeps_the_best_epoch_on_dev(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    from askalike.training.adaptation import adapt_encoder
+    from askalike.training.encoder import TrainingRun
+    from askalike.training.loop import read_log
+    from askalike.training.recipe import Adaptation, LoopSettings, MaxMarginOptions, StageSettings
+
+    options = MaxMarginOptions(batch_size=2, negatives=2, margin=0.5)
+    loop = LoopSettings(epochs=3, patience=3, learning_rate=1e-2)
+    recipe = Adaptation((StageSettings("max-margin", options, loop, dropout=0.0, first_epoch=1),))
+    task = CandidateTask(QUESTIONS, queries=[0], candidates=[[1, 2]], labels=[[0, 1]])
+    data = replace(tiny_data(), dev={"dev": task})
+    encoder = adapt_encoder(recipe, data, TrainingRun(tmp_path / "a"))
+    margins = [
+        vectors[0] @ (vectors[2] - vectors[1])
+        for vectors in (encoder.encode(QUESTIONS), adapted(1.0).encode(QUESTIONS))
+    ]
+    assert margins[0] > margins[1]
+    measured = [entry.epoch for entry in read_log(tmp_path / "a" / "log.csv") if entry.measure == "mrr"]
+    assert measured == [0, 1, 2, 3]
 
 
 def _assert_same(first: AdaptedEncoder, second: AdaptedEncoder) -> None:

@@ -233,8 +233,8 @@ def test_the_default_adapts_the_bundled_encoder_and_is_no_network() -> None:
     ("content", "said"),
     [
         ('adapts = "other"', "adapts is 'other', but expected general"),
-        ('adapts = "general"', "contrastive stages alone"),
-        ('adapts = "general"\n[[stage]]\nobjective = "max-margin"', "contrastive stages alone"),
+        ('adapts = "general"', "stages of contrastive or max-margin"),
+        ('adapts = "general"\n[[stage]]\nobjective = "decoding"', "stages of contrastive or max-margin"),
     ],
 )
 def test_an_adaptation_that_cannot_be_is_refused(tmp_path: Path, content: str, said: str) -> None:

@@ -1,4 +1,4 @@
-"""The bundled encoder, adapted to a forum's texts: pieces of all texts, one contrastive objective, 8 bits again.
+"""The bundled encoder, adapted to a forum's texts: pieces of all texts, contrastive or max-margin stages, 8 bits again.
 
 Checkpoints, log and resuming are those of ``training.loop``. Without duplicates to compare by, two encoders are
 compared by ``own_bodies``: how well a title finds its own body among the bodies of questions that were left out.
@@ -18,11 +18,11 @@ from askalike.models.adapted import AdaptedEncoder, bundled_folder, bundled_numb
 from askalike.models.general import READ_CHARACTERS, VOCABULARY_FILE, read_manifest
 from askalike.models.wordpiece import WordPiece
 from askalike.text.markup import plain_text
-from askalike.training.corpus import Texts, TrainingData, corpus_of, reported
+from askalike.training.corpus import DevSet, Texts, TrainingData, corpus_of, dev_measures, reported
 from askalike.training.encoder import TrainingRun, arithmetic, run_stages
-from askalike.training.objectives import Contrastive
+from askalike.training.objectives import Contrastive, MaxMargin, Trainable
 from askalike.training.pieces import PieceNetwork
-from askalike.training.recipe import Adaptation, ContrastiveOptions, StageSettings
+from askalike.training.recipe import Adaptation, ContrastiveOptions, MaxMarginOptions, StageSettings
 from askalike.types import Question
 
 MOST_LEFT_OUT: Final = 1_000
@@ -46,18 +46,34 @@ def adapt_encoder(recipe: Adaptation, data: TrainingData, run: TrainingRun) -> A
     numbers = bundled_numbers()
     network = PieceNetwork(numbers, (first, last), most)
     run.progress.start("reading", len(data.questions), "questions")
-    corpus = corpus_of(data, texts_of(data, lambda text: words.encode(text, most)[1:-1], run.progress.advance), {})
-    beginning = hashlib.sha256(f"{recipe.to_json()}{data.digest()}{run.seed}".encode())
+
+    def pieces(text: str) -> list[int]:
+        return words.encode(text, most)[1:-1]
+
+    stops_early = any(stage.loop.patience for stage in recipe.stages)
+    dev = {
+        name: DevSet(task, texts_of(TrainingData(task.questions), pieces, lambda _: None))
+        for name, task in (data.dev.items() if stops_early else ())
+    }
+    corpus = corpus_of(data, texts_of(data, pieces, run.progress.advance), dev)
+    dev_digest = data.dev_digest() if stops_early else ""
+    beginning = hashlib.sha256(f"{recipe.to_json()}{data.digest()}{dev_digest}{run.seed}".encode())
     for name, values in sorted(numbers.items()):
         beginning.update(name.encode() + values.tobytes())
 
-    def objective_of(stage: StageSettings) -> Contrastive:
+    def objective_of(stage: StageSettings) -> Trainable:
+        if isinstance(stage.options, MaxMarginOptions):
+            return MaxMargin(network, corpus, stage.options)
         assert isinstance(stage.options, ContrastiveOptions)
         return Contrastive(network, corpus, stage.options)
 
+    def measures() -> dict[str, float]:
+        tasks = {name: dev_set.task for name, dev_set in dev.items()}
+        return dev_measures(tasks, lambda name: network.all_questions(dev[name].texts))
+
     with arithmetic(recipe.arithmetic):
         pairs, identity = len(corpus.usable_pairs()), beginning.hexdigest()
-        run_stages(recipe.stages, pairs, objective_of, dict, lambda number: f"{number} {identity}", run)
+        run_stages(recipe.stages, pairs, objective_of, measures, lambda number: f"{number} {identity}", run)
     return AdaptedEncoder.build(network.weights(), training_data=data.digest())
 
 

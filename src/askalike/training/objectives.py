@@ -252,7 +252,7 @@ def max_margin(scores: Tensor, margin: float) -> Tensor:
     return over.amax(dim=1).clamp_min(0).mean()
 
 
-class MaxMargin(Objective):
+class MaxMargin(Trainable):
     """Max-margin over the corpus' labelled pairs; each pair or query gets new random negatives every epoch.
 
     A pair whose first question is labelled with all others has no negative and is left out.
@@ -261,8 +261,10 @@ class MaxMargin(Objective):
         SettingError: the corpus has no labelled pair with a negative.
     """
 
-    def __init__(self, network: TextNetwork, corpus: Corpus, options: MaxMarginOptions) -> None:
-        super().__init__(network, corpus)
+    def __init__(self, network: TextNetwork | PieceNetwork, corpus: Corpus, options: MaxMarginOptions) -> None:
+        super().__init__()
+        self.network = network
+        self.corpus = corpus
         self._options: Final = options
         labelled = corpus.labelled()
         pairs = corpus.usable_pairs()

@@ -70,11 +70,17 @@ class PieceNetwork(nn.Module):
         places = torch.from_numpy(np.argsort(order)).to(vectors.device)
         return vectors.index_select(0, places)
 
+    def questions(self, texts: Texts, questions: NDArray[np.int64], _: object = None) -> Tensor:
+        """Return the vector of each question, whose title and body are read as one text.  # (B, D)"""
+        return self.views(texts, np.stack([2 * questions, 2 * questions + 1], axis=1))
+
+    def question_dropout(self, *_: object) -> None:
+        """Return None: nothing is left out of questions."""
+
     def all_questions(self, texts: Texts) -> NDArray[np.float32]:
         """Return the vectors of all questions, title in row 2i and body in row 2i + 1, read as one.  # (N, D)"""
-        rows = np.arange(len(texts)).reshape(-1, 2)
         with torch.no_grad():
-            return np.asarray(self.views(texts, rows).cpu().numpy())
+            return np.asarray(self.questions(texts, np.arange(len(texts) // 2)).cpu().numpy())
 
     def _padded(self, pieces: list[NDArray[np.int32]]) -> Tensor:
         first, last = self._ends

@@ -184,6 +184,8 @@ OBJECTIVES: Final[Mapping[str, type[Options]]] = {
 }
 """Objective → its options."""
 
+ADAPTING: Final = ("contrastive", "max-margin")
+"""Objectives of which the bundled encoder can learn."""
 
 SHIPPED: Final = Path(__file__).parent / "recipes"
 """The recipes that come with the package, one TOML file each."""
@@ -328,7 +330,7 @@ class Adaptation:
     """How the bundled encoder is adapted to a forum.
 
     Args:
-        stages: contrastive ones, at least one.
+        stages: contrastive or max-margin, at least one.
         arithmetic: as of ``Recipe``.
     """
 
@@ -337,8 +339,10 @@ class Adaptation:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not self.stages or any(stage.objective != "contrastive" for stage in self.stages):
-            raise SettingError("the bundled encoder is adapted by contrastive stages alone", "give at least one")
+        if not self.stages or any(stage.objective not in ADAPTING for stage in self.stages):
+            raise SettingError(
+                f"the bundled encoder is adapted by stages of {' or '.join(ADAPTING)}", "give one or more"
+            )
 
     def to_json(self) -> str:
         """Return the recipe as text."""
