@@ -30,10 +30,10 @@ demo: $(VENV)/.core  ## index the bundled forum and answer three questions
 	@$(BIN)/askalike demo
 
 test: setup  ## run the tests that a contributor runs, and the examples in docstrings
-	$(BIN)/python -m pytest tests src/askalike --doctest-modules -m "not slow" --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest tests src/askalike --doctest-modules -m "not slow" --numprocesses auto --dist loadgroup
 
 test-slow: setup  ## run the rest: kills, databases, engines, the page in Chromium, journeys, longer trainings
-	$(BIN)/python -m pytest tests -m slow --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest tests -m slow --numprocesses auto --dist loadgroup --no-loadscope-reorder
 
 check: setup  ## lint, format, types, architecture
 	$(BIN)/ruff check .

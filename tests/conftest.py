@@ -20,6 +20,21 @@ settings.load_profile("askalike")  # a busy machine is no failure
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+LONGEST = ("test_histories.py", "test_journeys.py", "test_page.py", "test_milvus.py", "test_kill.py")
+"""Files that begin first, so that no process is left alone with one of them at the end."""
+ALONE = ("test_histories.py", "test_journeys.py")
+"""Files whose tests share nothing: each goes to the process that is free."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file in one process of ``--dist loadgroup``, and begin with the longest."""
+    for item in items:
+        if item.path.name not in ALONE:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 @pytest.fixture(scope="module")
 def words_alone() -> Iterator[None]:
     """Have a package that carries no encoder, so that forums without one of their own are searched by words."""
