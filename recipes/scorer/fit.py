@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.search.differences import DIFFERENCES
-from askalike.search.features import ANSWERS, COSINE, FEATURES, Floats
-from askalike.search.features import WORDS as WORD_FEATURES
+from askalike.search.features import COSINE, FEATURES, Floats
 from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, WORDS, Scorer, probability
 from askalike.search.thresholds import BETWEEN_FORUMS
 from recipes.folders import REPOSITORY
@@ -27,7 +26,11 @@ from recipes.scorer.pairs import FORUMS, HANDWRITTEN, JUDGED, OTHER_FORM, QUORA,
 
 COMMAND: Final = "python -m recipes.scorer"
 WEIGHTS: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
-ALIKE: Final = {WORDS: (*WORD_FEATURES, ANSWERS), VECTORS: (COSINE, *WORD_FEATURES, ANSWERS)}
+ALIKE: Final = {
+    VECTORS: tuple(name for name in FEATURES if name not in DIFFERENCES),
+    WORDS: tuple(name for name in FEATURES if name not in (*DIFFERENCES, COSINE)),
+}
+"""Features of each version that say how alike two questions are."""
 FREE_OFFSET: Final = 5.0
 """Standard deviation of the offset of hand-written pairs and Quora, of which half are the same, unlike in a forum."""
 PENALTY: Final = 10.0

@@ -116,8 +116,9 @@ class Client:
         """Return questions that ask the same as a text, or as the stored question whose ``id`` is named alone.
 
         Args:
-            more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, minimum,
-                order, exclude, ranker, id, fields. What ``fields`` leaves out of a hit has its default.
+            more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, languages,
+                query_language, minimum, order, exclude, ranker, id, fields. What ``fields`` leaves out of a hit has its
+                default.
         """
         return self._call(operations.SIMILAR, body={"title": title, "body": body, "k": k, **more})
 

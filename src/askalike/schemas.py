@@ -442,7 +442,7 @@ class ListedQuestion(Struct, frozen=True):
 
 
 class QuestionsPage(Struct, frozen=True):
-    """A page of the forum's questions, those that came last first."""
+    """A page of the forum's questions, newest first by date; those without a date are last."""
 
     questions: tuple[ListedQuestion, ...]
     next: str | None

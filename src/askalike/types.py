@@ -439,7 +439,8 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
         rank: 1 is the best.
         score: higher is better; what the ranking is sorted by.
         components: the scores that it was made of, by name: ``bm25``, ``cosine``, and ``bm25_share`` where words and
-            vectors were joined, BM25 as a share of the best candidate's.
+            vectors were joined, BM25 as a share of the best candidate's; ``same``, the probability that both ask the
+            same; where a reranker ordered the best, its score as ``reranker`` and the probability before as ``first``.
         matched: words of the query found in the question, or in ``via``, strongest first.
         missing: informative words of the query that the same question lacks, most informative first.
         likelihood: the probability that an answer to it answers the question, in (0, 1); None where the ranker gives

@@ -131,8 +131,9 @@ class Forum:
     several processes may open the same forum: one of them keeps the indexes in step, all of them see the result.
 
     Questions are found by their words and, where there is a model (the forum's own, or the package's), by the nearness
-    of their vectors. ``load`` and ``encode`` encode whatever waits; opening a forum and every other change encode up to
-    2,000 questions and leave more to ``encode``: until then words alone find those, and ``info`` says how many.
+    of their vectors. ``load`` and ``encode`` encode whatever waits; opening a forum and every other change encode a
+    few (256 by the bundled encoder, none by an endpoint) and leave more to ``encode``: until then words alone find
+    those, and ``info`` says how many.
     """
 
     def __new__(cls, *arguments: object) -> Self:

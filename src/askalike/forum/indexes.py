@@ -41,7 +41,7 @@ from askalike.index.milvus.choice import engine_of, name_engine, named_engine
 from askalike.index.segments import OWNED as LEXICAL_FILES
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
-from askalike.index.vector_sets import OWN, Vectors, VectorsState
+from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import INDEXED
 from askalike.index.words import FieldWeights, WordIndex, successor_of
 from askalike.models.text_encoder import READ_OF_PAIRS
@@ -58,8 +58,8 @@ from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
 from askalike.types import Filters, Query, Question
 
-AT_ONCE = OWN.at_once
-"""Words of so many questions are indexed anew when a forum is opened."""
+MAX_RENEWED_AT_OPENING: Final = 2_000
+"""A larger forum's words are not indexed anew when it is opened."""
 
 MAX_TITLE = 1_000
 """So many characters of a plain text's first line are its title: all words of titles are compared."""
@@ -387,7 +387,7 @@ class Indexes:
         """Bring everything in step; the caller holds the lock."""
         self.words.begin()
         catch_up(self._store, self.words.indexer(), progress)
-        if self.words.wants_renewal() and self._store.count_questions() <= AT_ONCE:
+        if self.words.wants_renewal() and self._store.count_questions() <= MAX_RENEWED_AT_OPENING:
             with suppress(BusyForumError):
                 self.words.renew(progress)
         if self.vectors is not None:

@@ -63,11 +63,12 @@ class QuestionStates:
         if known[0] != last:
             known = self._known = (last, self._brought_forward(*known))
         key = (filters.is_answered, filters.is_closed, filters.languages)
-        if key not in known[1]:
+        numbers = known[1].get(key)
+        if numbers is None:
             if len(known[1]) >= MAX_STATES:
                 known[1].clear()
-            known[1][key] = frozenset(self._numbers(key))
-        return known[1][key]
+            numbers = known[1][key] = frozenset(self._numbers(key))
+        return numbers
 
     def _brought_forward(self, before: int, known: dict[_States, frozenset[int]]) -> dict[_States, frozenset[int]]:
         """Return what is known with what has changed since."""

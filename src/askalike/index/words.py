@@ -244,7 +244,7 @@ def has_condition(filters: Filters) -> bool:
 
 
 class WordSnapshot:
-    """BM25 (k1 = 1.2, b = 0.75) over two fields, in one commit of the index.
+    """BM25 (k1 = 1.2, b = 0.75) over title, body and best answers, in one commit of the index.
 
     Raises:
         DamagedForumError: of every method that reads: a file of the index is damaged.

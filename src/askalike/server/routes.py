@@ -70,12 +70,12 @@ def forum_routes(forum: ServedForum) -> Routes:
     }
     routes: dict[str, dict[str, Endpoint]] = {}
     for operation in OPERATIONS:
-        endpoint = others.get(operation) or partial(_answer, forum, operation, HANDLERS[operation])
+        endpoint = others.get(operation) or partial(_run_operation, forum, operation, HANDLERS[operation])
         routes.setdefault(operation.path, {})[operation.method] = endpoint
     return routes
 
 
-async def _answer(forum: ServedForum, operation: Operation[Any], handler: Handler, request: Request) -> Reply:
+async def _run_operation(forum: ServedForum, operation: Operation[Any], handler: Handler, request: Request) -> Reply:
     """Check a request, let a thread work for it, and return its answer."""
     access, limits = forum.access, forum.access.settings.limits
     access.count(request.client_key)
@@ -90,7 +90,7 @@ async def _answer(forum: ServedForum, operation: Operation[Any], handler: Handle
     if operation.body is not None:
         content = await request.read_body(limits.body_bytes, limits.timeout_s)
         request.body = parse_body(operation.body, content)
-    pool, is_large = service.writer if operation.right == "write" else service.readers, len(content) > LARGE_BYTES
+    pool, is_large = service.writer if operation.is_change else service.readers, len(content) > LARGE_BYTES
     work: Callable[[], Any] | Batched = partial(handler, service, request)
     if operation is operations.SIMILAR and pool.batches and not is_large:
         work = Batched(request.body.query)
