@@ -6,12 +6,12 @@ What does not go together, such as a vector gate of a network that has none, a c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache
+from inspect import signature
 from numbers import Integral, Real
-from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -26,6 +26,9 @@ HeldOut = Annotated[int, Meta(ge=0, le=10_000_000)]
 BelowOne = Annotated[float, Meta(ge=0, le=0.999)]
 Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
 
+_CHECKED_ELSEWHERE: Final = ("title", "body", "k", "options", "stages", "progress")
+"""What a search looks at itself, and what msgspec does not know: unions of dataclasses, protocols."""
+
 _Settings = TypeVar("_Settings")
 
 
@@ -39,11 +42,12 @@ def check_fields(settings: Any, what: str = "") -> None:
         SettingError: a value of another type than its annotation says, not one of its choices, or out of range.
     """
     kind: Any = type(settings)
-    hints = _checked_hints(kind)
-    values = {name: getattr(settings, name) for name in hints}
+    shape = _shape(kind)
+    values = {name: getattr(settings, name) for name in shape.__struct_fields__}
     try:
-        fitted = asdict(msgspec.convert(values, _shape(kind)))
+        fitted = asdict(msgspec.convert(values, shape))
     except msgspec.ValidationError:
+        hints = _hints(kind)
         fitted = {name: fit(value, hints[name], f"{what}{name}") for name, value in values.items()}
     for name, value in fitted.items():
         if value is not values[name]:
@@ -57,29 +61,10 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def _checked_hints(kind: Any) -> dict[str, Any]:
-    """Return the annotations that are checked; msgspec knows no protocols, and no unions of several dataclasses."""
-    return {name: hint for name, hint in _hints(kind).items() if name not in _CHECKED_ELSEWHERE and _is_known(hint)}
-
-
-@cache
 def _shape(kind: Any) -> type[msgspec.Struct]:
     """Return a struct of the checked fields, which msgspec reads at once: a search makes a query."""
-    return msgspec.defstruct(kind.__name__, list(_checked_hints(kind).items()))
-
-
-def _is_known(hint: Any) -> bool:
-    try:
-        msgspec.convert(None, hint)
-    except msgspec.ValidationError:
-        return True
-    except TypeError:
-        return False
-    return True
-
-
-_CHECKED_ELSEWHERE: Final = ("title", "body", "k", "questions")
-"""What a search or a store of questions looks at itself, and says what it would take."""
+    checked = [(name, hint) for name, hint in _hints(kind).items() if name not in _CHECKED_ELSEWHERE]
+    return msgspec.defstruct(kind.__name__, checked)
 
 
 def fit(value: Any, hint: Any, place: str) -> Any:
@@ -92,13 +77,9 @@ def fit(value: Any, hint: Any, place: str) -> Any:
         SettingError: it does not fit.
     """
     try:
-        return msgspec.convert(value, hint)
-    except msgspec.ValidationError:
-        pass
-    try:
         return msgspec.convert(_plain(value), hint)
-    except (msgspec.ValidationError, TypeError, ValueError):
-        raise SettingError(f"{place} is {_shown(value)}, but expected {_described(hint)}", "correct it") from None
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise SettingError(f"{place} is {_shown(value)}, but {_expected(error, hint)}", "correct it") from None
 
 
 def _plain(value: Any) -> Any:
@@ -115,94 +96,41 @@ def _plain(value: Any) -> Any:
 
 
 def _shown(value: object) -> str:
-    """Return a value as a message can hold it: TOML allows numbers of thousands of digits."""
+    """Return a value as a message can hold it."""
     try:
-        shown = repr(value)
+        return f"{value!r:.200}"
     except ValueError:
-        shown = ""
-    is_long = isinstance(value, int) and abs(value) >= 10**30
-    return "a number of more than 30 digits" if is_long or not shown else shown[:200]
+        return "a number of thousands of digits"
 
 
-def _described(hint: Any) -> str:
-    origin, kinds = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(map(_described, kinds)))
-    if origin is Literal:
-        return f"one of: {', '.join(map(str, kinds))}"
-    if origin is Mapping:
-        return f"a table, in which each is {_described(kinds[1])}"
-    if origin in (tuple, frozenset):
-        return f"a list, each {_described(kinds[0])}"
-    if hint == Finite:
-        return "a finite number"
-    if origin is Annotated and kinds[0] is str:
-        return f"a text of at most {kinds[1].max_length:,} characters"
-    if origin is Annotated:
-        least, most = (f"{bound:,}" if isinstance(bound, int) else f"{bound:g}" for bound in (kinds[1].ge, kinds[1].le))
-        return f"{_NAMES[kinds[0]]} from {least} to {most}"
-    return "a table" if is_dataclass(hint) else _NAMES.get(hint, getattr(hint, "__name__", str(hint)))
+def _expected(error: Exception, hint: Any) -> str:
+    """Return what msgspec expected, with the choices where it names none."""
+    choices = [kind for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal]
+    if choices and str(error).startswith("Invalid enum value"):
+        return f"expected one of: {', '.join(map(str, get_args(choices[0])))}"
+    return str(error)[:1].lower() + str(error)[1:]
 
 
-_NAMES: Final[Mapping[Any, str]] = {
-    NoneType: "None",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    datetime: "a datetime",
-}
-
-
-def read_table(stored: Mapping[str, Any], name: str, default: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-    """Return a table of a recipe by its name.
+def read_settings(kind: type[_Settings], stored: object, where: str) -> _Settings:
+    """Return settings made of what TOML or JSON holds, also settings within them; what is absent takes its default.
 
     Raises:
-        SettingError: it is missing and has no default, or is no table.
-    """
-    table: object = stored.get(name, default)
-    if not isinstance(table, Mapping):
-        what = "a recipe without it" if table is None else f"{table!r}"
-        raise SettingError(f"expected a table [{name}], but found {what}", f"write [{name}] and its settings below")
-    return table
-
-
-def read_settings(kind: type[_Settings], stored: Mapping[str, Any], where: str) -> _Settings:
-    """Return settings made of what TOML or JSON holds; those that are absent take their defaults.
-
-    Raises:
-        SettingError: a name that is no setting, one that is missing, or a value that cannot be used; names the place.
-    """
-    known = {entry.name: entry for entry in fields(kind)}  # type: ignore[arg-type]  # every kind is a dataclass
-    if unknown := sorted(set(stored) - set(known)):
-        raise SettingError(f"{where}: {', '.join(unknown)} is unknown, expected only: {', '.join(known)}", "correct it")
-    needed = (name for name, entry in known.items() if entry.default is MISSING and entry.default_factory is MISSING)
-    if missing := [name for name in needed if name not in stored]:
-        raise SettingError(f"{where}: {', '.join(missing)} is missing", f"add {missing[0]}")
-    try:
-        hints = _checked_hints(cast(Any, kind))
-        return kind(**{name: fit(value, hints.get(name, Any), name) for name, value in stored.items()})
-    except SettingError as error:
-        raise SettingError(f"{where}: {error.message}", error.hint) from error
-
-
-def read_stored(kind: type[_Settings], stored: Mapping[str, Any], what: str) -> _Settings:
-    """Return settings that were stored with a model, all of them; settings within them take their defaults.
-
-    Raises:
-        SettingError: a name too many or too few, or a value that cannot be used.
+        SettingError: no table, a name that is no setting, one that is missing, or a value that cannot be used.
     """
     hints = _hints(cast(Any, kind))
-    if set(stored) != set(hints):
-        raise SettingError(
-            f"{what} are {', '.join(sorted(stored))[:200] or 'none'}, but expected {', '.join(sorted(hints))}",
-            "use the config.json that was saved with the model",
-        )
-    return kind(
-        **{
-            name: read_settings(hints[name], value, name)
-            if is_dataclass(hints[name]) and isinstance(value, Mapping)
-            else value
-            for name, value in stored.items()
-        }
-    )
+    if not isinstance(stored, Mapping):
+        raise SettingError(f"{where} is {_shown(stored)}, but expected a table of: {', '.join(hints)}", "correct it")
+    try:
+        signature(kind).bind(**stored)
+    except TypeError as error:
+        raise SettingError(f"{where}: {error}; its settings are: {', '.join(hints)}", "correct it") from None
+    values = {
+        name: read_settings(hints[name], value, name)
+        if is_dataclass(hints[name]) and isinstance(value, Mapping)
+        else value
+        for name, value in stored.items()
+    }
+    try:
+        return kind(**values)
+    except SettingError as error:
+        raise SettingError(f"{where}: {error.message}", error.hint) from error

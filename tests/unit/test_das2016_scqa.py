@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
 from askalike.evaluation import CandidateTask
 from askalike.papers.das2016.scqa import HELD_OUT_LOSS, RECIPE, SIDES, ScqaSettings, TrigramReader, trigrams
-from askalike.settings import read_stored
+from askalike.settings import read_settings
 from askalike.training.corpus import TrainingData
 from askalike.training.loop import read_log
 from askalike.training.recipe import SgdSettings
@@ -270,7 +270,7 @@ def test_the_recipe_that_ships_has_the_defaults_and_settings_survive_json() -> N
     assert ScqaSettings.read(RECIPE) == ScqaSettings()
     stored = json.loads(ScqaSettings().to_json())
     assert stored["loop"]["momentum"] == 0.05
-    assert read_stored(ScqaSettings, stored, "settings") == ScqaSettings()
+    assert read_settings(ScqaSettings, stored, "settings") == ScqaSettings()
 
 
 def test_a_recipe_that_cannot_be_used_names_the_place(tmp_path: Path) -> None:
@@ -279,11 +279,11 @@ def test_a_recipe_that_cannot_be_used_names_the_place(tmp_path: Path) -> None:
         ("channels = [4]", "as many of both"),
         ("channels = [8, 0, 8]", "channels is [8, 0, 8]"),
         ("kernel_width = '4'", "kernel_width is '4'"),
-        ("width = 4", "width is unknown"),
+        ("width = 4", "unexpected keyword argument 'width'"),
         ("batch_size = 5", "expected an even number"),
         ("margin = 1.0", "margin is 1.0"),
         ("reduction = 'max'", "reduction is 'max'"),
-        ("loop = 5", "expected a table"),
+        ("loop = 5", "loop is 5, but expected `object`"),
         ("[loop]\nepochs = 0", "loop: epochs is 0"),
         ("[loop", "is no TOML"),
     ):

@@ -70,7 +70,7 @@ SETTINGS = ModelSettings(EncoderConfig("rcnn", 4, 6), "title", 50, "zero")
         ({"reads": "body"}, "reads is 'body', but expected one of: title and body, title, joined"),
         ({"word_limit": 0}, "word_limit is 0"),
         ({"stems": "klingon"}, "stems is 'klingon', but expected one of: arabic, .*, english, .*, yiddish"),
-        ({"stems": None}, "stems is None, but expected a text"),
+        ({"stems": None}, "stems is None, but expected `str`"),
         ({"encoder": {"kind": "rcnn"}}, "input_size"),
         ({"more": 1}, "more"),
     ],
@@ -91,12 +91,12 @@ MANIFEST = Manifest(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "1"}, "format is '1', but expected a whole number from 1"),
+        ({"format": "1"}, "format is '1', but expected `int`"),
         ({"training_data": "abc"}, "training_data is 'abc', but expected a SHA-256"),
         ({"dev_scores": {"MRR": "high"}}, "dev_scores"),
         ({"files": {"weights.safetensors": HASH, "config.json": HASH, "../vocabulary.txt": HASH}}, "hashes for"),
         ({"files": {**MANIFEST.files, "config.json": HASH.upper()}}, "hashes for"),
-        ({"when": "now"}, "entries"),
+        ({"when": "now"}, "when"),
     ],
 )
 def test_a_manifest_that_says_something_else_is_refused(change: Mapping[str, object], message: str) -> None:

@@ -23,13 +23,13 @@ from askalike.data import general_folder
 from askalike.errors import EncoderError, SettingError
 from askalike.models.general import READ_CHARACTERS, read_manifest
 from askalike.settings import check_fields
+from askalike.settings import read_settings as read_fields
 
 Kind = Literal["general", "sentence-transformers", "fastembed", "openai", "python"]
 RerankerKind = Literal["cross-encoder", "cohere"]
 Precision = Literal["float32", "int8"]
 
 FILE: Final = "encoder.json"
-FORMAT: Final = 1
 ENCODING_VERSION: Final = 3
 """Raised whenever the same question and encoder give another vector than before, so that vectors are made anew."""
 
@@ -118,7 +118,7 @@ class EncoderSettings(_NamedModel):
     precision: Precision = "float32"
     max_characters: Characters = MAX_CHARACTERS
     probe: tuple[float, ...] = ()
-    format: int = FORMAT
+    format: Literal[1] = 1
 
     def __post_init__(self) -> None:
         check_fields(self, "the encoder's ")
@@ -202,7 +202,7 @@ class RerankerSettings(_NamedModel):
     target: Text
     model: Text = ""
     key_variable: Text = ""
-    format: int = FORMAT
+    format: Literal[1] = 1
 
     def __post_init__(self) -> None:
         check_fields(self, "the reranker's ")
@@ -265,12 +265,7 @@ def _parsed(kind: type[_Settings], content: bytes) -> _Settings:
     """Return the settings in a file's content, or raise ValueError or SettingError."""
     if len(content) > _MAX_BYTES:
         raise ValueError(f"it has {len(content)} bytes, expected at most {_MAX_BYTES}")
-    stored = json.loads(content)
-    if not isinstance(stored, dict) or stored.keys() != {field.name for field in fields(kind)}:
-        raise ValueError("it does not have the fields that are expected")
-    if stored["format"] != FORMAT:
-        raise ValueError(f"its format is {stored['format']!r:.40}, expected {FORMAT}")
-    settings = kind(**stored)
+    settings = read_fields(kind, json.loads(content), "its content")
     if isinstance(settings, EncoderSettings) and not settings.dimensions:
         raise ValueError("its vectors have no dimensions")
     return settings

@@ -17,18 +17,10 @@ from msgspec import Meta
 from askalike.errors import SettingError
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Unknown
 from askalike.models.vocabulary import Reads
-from askalike.settings import (
-    BatchSize,
-    BelowOne,
-    Epochs,
-    HeldOut,
-    Size,
-    check_fields,
-    read_settings,
-    read_table,
-)
+from askalike.settings import BatchSize, BelowOne, Epochs, HeldOut, Size, check_fields, fit, read_settings
 
 Schedule = Literal["constant", "linear"]
+_Table = dict[str, Any]
 LOWER_IS_BETTER: Final = ("perplexity", "held-out loss")
 """How the names of measures begin of which a lower one is better."""
 
@@ -317,12 +309,10 @@ class Recipe:
         Raises:
             SettingError: a name that is no setting, or a value that cannot be used; names the place.
         """
-        plain = {key: value for key, value in stored.items() if key not in ("words", "encoder", "stage")}
-        if "stages" in plain:
-            raise SettingError("top level: stages, but expected [[stage]], once for each stage", "correct it")
-        words = read_settings(WordSettings, read_table(stored, "words", {}), "words")
-        config = read_settings(EncoderConfig, {"input_size": words.size, **read_table(stored, "encoder")}, "encoder")
-        return read_settings(cls, {**plain, "encoder": config, "words": words, "stages": _stages(stored)}, "top level")
+        words = read_settings(WordSettings, stored.get("words", {}), "words")
+        encoder = {"input_size": words.size, **fit(stored.get("encoder", {}), _Table, "encoder")}
+        config = read_settings(EncoderConfig, encoder, "encoder")
+        return read_settings(cls, {**_with_stages(stored), "encoder": config, "words": words}, "top level")
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,32 +387,29 @@ def read_recipe(name: str | Path) -> Recipe | Adaptation:
 def _adaptation(stored: Mapping[str, Any]) -> Adaptation:
     if stored["adapts"] != "general":
         raise SettingError(f"adapts is {stored['adapts']!r}, but expected general", "correct it")
-    plain = {key: value for key, value in stored.items() if key not in ("adapts", "stage")}
-    return read_settings(Adaptation, {**plain, "stages": _stages(stored)}, "top level")
+    return read_settings(Adaptation, {k: v for k, v in _with_stages(stored).items() if k != "adapts"}, "top level")
 
 
-def _stages(stored: Mapping[str, Any]) -> tuple[StageSettings, ...]:
-    stages = stored.get("stage", [])
-    if not isinstance(stages, list):
-        raise SettingError("[stage] is a single table, but expected a list", "write [[stage]], also for one")
-    return tuple(_stage(stage, f"stage {place}") for place, stage in enumerate(stages, start=1))
+def _with_stages(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe whose list of tables [[stage]] is read as its stages."""
+    if "stages" in stored:
+        raise SettingError("top level: stages, but expected [[stage]], once for each stage", "correct it")
+    tables = fit(stored.get("stage", []), list[_Table], "stage")
+    stages = tuple(_stage(table, f"stage {place}") for place, table in enumerate(tables, start=1))
+    return {key: value for key, value in stored.items() if key != "stage"} | {"stages": stages}
 
 
-def _stage(stored: object, where: str) -> StageSettings:
-    if not isinstance(stored, Mapping):
-        raise SettingError(f"{where} is {stored!r}, but expected a table", "write [[stage]] and its settings below")
-    objective = stored.get("objective")
-    if not isinstance(objective, str) or objective not in OBJECTIVES:
-        raise SettingError(f"{where}: objective is {objective!r}, but expected one of: {', '.join(OBJECTIVES)}")
+def _stage(stored: dict[str, Any], where: str) -> StageSettings:
+    """Return the stage of a table, which holds its own settings beside those of its objective and of the loop."""
+    objective = fit(stored.get("objective"), ObjectiveName, f"{where}: objective")
     where = f"{where} ({objective})"
-    kind = OBJECTIVES[objective]
-    known = {part: [entry.name for entry in fields(part)] for part in (kind, LoopSettings)}
     own = ("objective", "dropout", "needs", "first_epoch")
-    if unknown := sorted(set(stored) - {*known[kind], *known[LoopSettings], *own}):
-        expected = ", ".join((*own, *known[kind], *known[LoopSettings]))
-        raise SettingError(f"{where}: {', '.join(unknown)} is unknown, expected only: {expected}", "correct it")
+    names = {part: [entry.name for entry in fields(part)] for part in (OBJECTIVES[objective], LoopSettings)}
+    known = [*own, *(name for part in names.values() for name in part)]
+    if unknown := sorted(set(stored) - set(known)):
+        raise SettingError(f"{where}: {', '.join(unknown)} is unknown; known are: {', '.join(known)}", "correct it")
     options, loop = (
-        read_settings(part, {key: stored[key] for key in known[part] if key in stored}, where) for part in known
+        read_settings(part, {name: stored[name] for name in names[part] if name in stored}, where) for part in names
     )
-    plain = {key: stored[key] for key in own if key in stored}
+    plain = {name: stored[name] for name in own if name in stored}
     return read_settings(StageSettings, {**plain, "options": options, "loop": loop}, where)

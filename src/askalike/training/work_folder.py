@@ -78,12 +78,7 @@ def keep_finished(folder: Path, plan: Mapping[str, str | int], data: TrainingDat
     Args:
         plan: what decides the model beside its data.
     """
-    stored = {
-        "model": fingerprint(folder / MODEL),
-        "asked": dict(plan),
-        "questions": len(data.questions),
-        "learned": _data_digest(data, len(data.questions)),
-    }
+    stored = _made_of(folder, plan, data, len(data.questions))
     replace_whole(folder / _FINISHED, json.dumps(stored, indent=1).encode())
 
 
@@ -91,13 +86,10 @@ def is_finished(folder: Path, plan: Mapping[str, str | int], data: TrainingData)
     """Return whether the model that this asks for is in the work folder, and only new questions have come since."""
     try:
         stored = json.loads((folder / _FINISHED).read_bytes())
-        model, before, count = stored["model"], stored["asked"], int(stored["questions"])
-        learned = stored["learned"]
+        count = int(stored["questions"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
-    if not (folder / MODEL).is_dir() or fingerprint(folder / MODEL) != model:
-        return False
-    return bool(dict(plan) == before and _data_digest(data, count) == learned)
+    return (folder / MODEL).is_dir() and bool(stored == _made_of(folder, plan, data, count))
 
 
 def clear_work(path: Path) -> None:
@@ -137,6 +129,7 @@ def _beginning(file: Path, plan: Mapping[str, str | int], is_fresh: bool) -> Beg
         return "changed"
 
 
-def _data_digest(data: TrainingData, count: int) -> str:
-    """Return the digest of the first questions, oldest first, and of the links that are learned."""
-    return TrainingData(data.questions[:count], data.pairs).digest()
+def _made_of(folder: Path, plan: Mapping[str, str | int], data: TrainingData, count: int) -> dict[str, object]:
+    """Return what the finished model was made of: the first ``count`` questions, oldest first, and all links."""
+    learned = TrainingData(data.questions[:count], data.pairs).digest()
+    return {"model": fingerprint(folder / MODEL), "asked": dict(plan), "questions": count, "learned": learned}

@@ -29,10 +29,12 @@ Without the first file the splits are drawn anew; without the second, what the f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, Literal, TypeVar
+
+import msgspec
 
 from askalike.errors import DamagedForumError, EvaluationError
 from askalike.evaluation import split_components
@@ -50,7 +52,19 @@ SPLITS: Final[Mapping[str, float]] = {"train": 0.6, "dev": 0.2, "test": 0.2}
 SPLIT_SEED: Final = 0
 _FORMAT: Final = 1
 
-_Found = TypeVar("_Found")
+
+class _Splits(msgspec.Struct, forbid_unknown_fields=True):
+    format: Literal[1]
+    seed: Literal[0]
+    parts: dict[str, Literal["train", "dev", "test"]]
+
+
+class _Learned(msgspec.Struct, forbid_unknown_fields=True):
+    format: Literal[1]
+    models: dict[str, list[str]]
+
+
+_File = TypeVar("_File", _Splits, _Learned)
 
 
 def split_links(forum: Path, pairs: Iterable[tuple[str, str]], seed: int = SPLIT_SEED) -> dict[str, tuple[str, ...]]:
@@ -58,20 +72,14 @@ def split_links(forum: Path, pairs: Iterable[tuple[str, str]], seed: int = SPLIT
     return split_components(pairs, SPLITS, seed, kept=kept_splits(forum) if seed == SPLIT_SEED else None)
 
 
-def kept_splits(forum: Path) -> dict[str, str]:
+def kept_splits(forum: Path) -> Mapping[str, str]:
     """Return question → split, as they are kept with the forum; nothing where they are not.
 
     Raises:
         DamagedForumError: the file cannot be read.
     """
-
-    def parsed(stored: Any) -> dict[str, str]:
-        parts = dict(stored["parts"])
-        if (stored["format"], stored["seed"]) != (_FORMAT, SPLIT_SEED) or not set(parts.values()) <= set(SPLITS):
-            raise ValueError(f"expected format {_FORMAT}, seed {SPLIT_SEED} and the splits {', '.join(SPLITS)}")
-        return parts
-
-    return _read(ForumLayout(forum).parts, parsed, "delete it to split the duplicates anew")
+    splits = _read(ForumLayout(forum).parts, _Splits, "delete it to split the duplicates anew")
+    return splits.parts if splits else {}
 
 
 def keep_splits(forum: Path, splits: Mapping[str, str]) -> None:
@@ -106,21 +114,17 @@ def keep_learned(forum: Path, model: str, learned: Iterable[str]) -> None:
 
 
 def _kept_learned(forum: Path) -> dict[str, list[str]]:
-    def parsed(stored: Any) -> dict[str, list[str]]:
-        if stored["format"] != _FORMAT:
-            raise ValueError(f"format {stored['format']}, but expected {_FORMAT}")
-        return {str(name): [str(question_id) for question_id in ids] for name, ids in stored["models"].items()}
-
-    return _read(ForumLayout(forum).learned, parsed, "delete it: what was learned is then not known")
+    learned = _read(ForumLayout(forum).learned, _Learned, "delete it: what was learned is then not known")
+    return learned.models if learned else {}
 
 
-def _read(file: Path, parsed: Callable[[Any], dict[str, _Found]], instead: str) -> dict[str, _Found]:
-    """Return the parsed file; nothing where there is none."""
+def _read(file: Path, kind: type[_File], instead: str) -> _File | None:
+    """Return what a file holds, None where there is none."""
     try:
-        return parsed(json.loads(file.read_bytes()))
+        return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return None
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
         raise DamagedForumError(f"{file} cannot be read: {error}", f"restore it from a backup, or {instead}") from error
 
 

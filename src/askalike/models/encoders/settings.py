@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.vocabulary import Reads
-from askalike.settings import BelowOne, Size, check_fields, read_settings, read_stored
+from askalike.settings import BelowOne, Size, check_fields, read_settings
 from askalike.text.settings import LANGUAGES
 
 Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
@@ -205,9 +205,9 @@ class ModelSettings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> ModelSettings:
-        """Return the settings that ``to_json`` stored, all of them.
+        """Return the settings that ``to_json`` stored; those that are absent take their default.
 
         Raises:
-            SettingError: a name too many or too few, or a value that cannot be used.
+            SettingError: a name that is no setting, or a value that cannot be used.
         """
-        return read_stored(cls, stored, "model settings")
+        return read_settings(cls, stored, "model settings")

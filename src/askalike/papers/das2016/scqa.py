@@ -43,7 +43,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -55,7 +55,7 @@ from scipy.sparse import csr_array
 
 from askalike.errors import SettingError
 from askalike.models.vocabulary import Vocabulary
-from askalike.settings import BelowOne, HeldOut, Size, check_fields, read_settings, read_table
+from askalike.settings import BelowOne, HeldOut, Size, check_fields, fit, read_settings
 from askalike.text.analyzer import Analyzer
 from askalike.text.characters import MARKS, normalised
 from askalike.text.markup import readable
@@ -221,9 +221,9 @@ class ScqaSettings:
         """
         try:
             stored = tomllib.loads(path.read_text(encoding="utf-8"))
-            defaults = _loop()
-            plain = {entry.name: getattr(defaults, entry.name) for entry in fields(defaults)}
-            loop = read_settings(SgdSettings, {**plain, **read_table(stored, "loop", {})}, "loop")
+            loop = read_settings(
+                SgdSettings, {**asdict(_loop()), **fit(stored.get("loop", {}), dict[str, Any], "loop")}, "loop"
+            )
             return read_settings(cls, {**stored, "loop": loop}, "top level")
         except OSError as error:
             raise SettingError(f"recipe {path} cannot be read: {error.strerror}", "look at its path") from error

@@ -64,7 +64,7 @@ from askalike.papers.das2016.scqa import (
     TrigramReader,
     count_trigrams,
 )
-from askalike.settings import read_stored
+from askalike.settings import read_settings
 from askalike.training.corpus import TrainingData, dev_measures
 from askalike.training.encoder import TrainingRun, device_named
 from askalike.training.loop import StageContext, run_stage
@@ -190,7 +190,7 @@ class SiameseModel:
         """
         manifest, contents = read_folder(path)
         with naming(path):
-            settings = read_stored(ScqaSettings, contents.config, "settings of a siamese model")
+            settings = read_settings(ScqaSettings, contents.config, "settings of a siamese model")
             vocabulary = Vocabulary.from_bytes(contents.vocabulary)
             network = SiameseNetwork(settings, len(vocabulary.words))
         shapes = {name: array.shape for name, array in contents.arrays.items()}
