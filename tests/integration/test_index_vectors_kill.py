@@ -84,7 +84,6 @@ def test_a_killed_writer_leaves_its_last_commit(tmp_path: Path, seed: int, new: 
     assert index.search(np.ones((1, 16)), 1)[0][0][0] == 10**9
     assert len(list(folder.glob("*.segment"))) <= 6
     assert len(list(folder.glob("*.codes"))) <= 6
-    assert len(list(folder.glob("*.centres"))) <= 1
 
 
 @pytest.mark.parametrize(("new", "last"), [(FEW, 30), (MANY, 15)])

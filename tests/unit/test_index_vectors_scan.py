@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedForumError
 from askalike.index import product_codes as scan
+from askalike.index.checked_file import write_file
 from askalike.index.nearest import FEW, UNCODED
-from askalike.index.product_codes import Cells, Quantiser, divided, read_cells
-from askalike.index.vector_codes import decode, encode
+from askalike.index.product_codes import Codes
 from askalike.index.vectors import VectorIndex
 
 COUNT, D = 6_000, 130
@@ -57,10 +57,12 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield filled(tmp_path_factory.mktemp("made") / "vectors", VECTORS).folder
 
 
-def front_bytes(index: VectorIndex) -> int:
-    """Return how much of the codes' file is about cells."""
-    [path] = files(index, "codes")
-    return int.from_bytes(path.read_bytes()[32:40], "little")
+def codes(index: VectorIndex) -> list[Codes]:
+    return [part.codes for part in index.snapshot()._now.parts if part.codes is not None]
+
+
+def has_cells(index: VectorIndex) -> bool:
+    return b"IwPf" in files(index, "codes")[0].read_bytes()[:256]
 
 
 @pytest.fixture
@@ -88,7 +90,7 @@ def files(index: VectorIndex, kind: str) -> list[Path]:
 
 
 def test_the_best_by_their_codes_hold_the_best_by_their_vectors(index: VectorIndex) -> None:
-    assert len(files(index, "codes")) == len(files(index, "centres")) == 1
+    assert len(files(index, "codes")) == 1
     assert recall(index) > 0.97
     assert recall(index, 100) > 0.97
 
@@ -169,20 +171,19 @@ def test_vectors_of_zeros_are_kept_and_never_found(tmp_path: Path) -> None:
 
 def test_the_same_vectors_give_the_same_files_and_answers(index: VectorIndex, tmp_path: Path) -> None:
     again = filled(tmp_path / "again", VECTORS)
-    for kind in ("codes", "centres"):
-        assert [path.read_bytes() for path in files(again, kind)] == [path.read_bytes() for path in files(index, kind)]
+    if not has_cells(index):
+        [path], [other] = files(index, "codes"), files(again, "codes")
+        assert other.read_bytes() == path.read_bytes()
     assert again.search(QUERIES, 50) == index.search(QUERIES, 50)
     assert [again.search(query[None], 50)[0] for query in QUERIES] == index.search(QUERIES, 50)
 
 
-def test_centroids_are_learned_anew_when_the_entries_have_outgrown_them(index: VectorIndex) -> None:
-    [before] = files(index, "centres")
+def test_centroids_are_learned_anew_when_a_segment_has_outgrown_them(index: VectorIndex) -> None:
     moved = clustered(4 * COUNT) + 3 * RNG.standard_normal(D, np.float32)
     put(index, range(COUNT, 3 * COUNT), moved[: 2 * COUNT])
-    assert files(index, "centres") == [before]
+    assert [part.trained_at for part in codes(index)] == [COUNT]
     put(index, range(3 * COUNT, 5 * COUNT), moved[2 * COUNT :])
-    [after] = files(index, "centres")
-    assert after != before
+    assert [part.trained_at for part in codes(index)] == [5 * COUNT]
     assert recall(index) > 0.97
 
 
@@ -216,64 +217,23 @@ def test_a_reader_that_opened_before_codes_were_replaced_goes_on(index: VectorIn
 # -- cells ----------------------------------------------------------------------------------------------------------
 
 
-def test_each_vector_is_in_the_cell_of_the_nearest_direction_and_few_are_not_divided(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(scan, "CELLS", 32)
-    monkeypatch.setattr(scan, "DIVIDED", 2_000)
-    stored = encode(VECTORS)
-    assert divided(stored[:2_000]) is None
-    one, other = divided(stored), divided(stored)
-    assert one is not None
-    assert other is not None
-    assert (one.of == other.of).all()
-    assert (one.of == (decode(stored) @ one.centres.T).argmax(axis=1)).all()
-
-
 def test_where_the_cells_that_are_read_hold_too_few_all_vectors_are_scored(
     index: VectorIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not front_bytes(index):
+    if not has_cells(index):
         pytest.skip("it has no cells")
     monkeypatch.setattr(scan, "ROOM", 0)
     monkeypatch.setattr(scan, "PROBED", 0.01)
     assert index.search(QUERIES, 100) == index.search_exactly(QUERIES, 100)
 
 
-def test_damaged_cells_are_refused_before_faiss_sees_them(index: VectorIndex) -> None:
-    if not front_bytes(index):
-        pytest.skip("it has no cells")
-    [path] = index.folder.glob("*.codes")
-    content = bytearray(path.read_bytes())
-    content[64 + 8 + 3] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(DamagedForumError, match=f"{path.name} does not hold what was written"):
-        VectorIndex(index.folder)
-    VectorIndex.renew_codes(index.folder)
-    assert front_bytes(VectorIndex(index.folder))
-
-
-def test_cells_are_read_as_they_were_written() -> None:
-    whole = Cells(np.eye(3, 2, dtype=np.float32), np.array([2, 0, 1, 1], np.uint16))
-    front = b"".join(array.tobytes() for array in whole.front())
-    found = read_cells(front, 4, 2)
-    assert found is not None
-    assert (found.centres == whole.centres).all()
-    assert found.of.tolist() == [2, 0, 1, 1]
-    assert read_cells(b"", 4, 2) is None
-    for damaged in (front[:-1], b"\0" * 8, b"\xff" * 8 + front[8:]):
-        with pytest.raises(ValueError, match="cells of 4 vectors"):
-            read_cells(damaged, 4, 2)
-
-
 # -- damage --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["codes", "centres"])
-def test_damaged_codes_are_refused_before_faiss_sees_them(index: VectorIndex, kind: str) -> None:
-    [path] = files(index, kind)
+def test_damaged_codes_are_refused_before_faiss_sees_them(index: VectorIndex) -> None:
+    [path] = files(index, "codes")
     content = path.read_bytes()
-    for position in (-5, len(content) // 2):
+    for position in (64, -5, len(content) // 2):
         changed = bytearray(content)
         changed[position] ^= 1
         path.write_bytes(changed)
@@ -281,7 +241,7 @@ def test_damaged_codes_are_refused_before_faiss_sees_them(index: VectorIndex, ki
             VectorIndex(index.folder).search(QUERIES, 1)
         with pytest.raises(DamagedForumError, match=f"{path.name} does not hold what was written"):
             VectorIndex(index.folder).check()
-    for changed, message in ((content[:-1], "bytes, expected"), (b"", "cut off"), (b"PK\3\4" * 500, f"not a {kind}")):
+    for changed, message in ((content[:-1], "bytes, expected"), (b"", "cut off"), (b"PK\3\4" * 500, "not a codes")):
         path.write_bytes(changed)
         with pytest.raises(DamagedForumError, match=message):
             VectorIndex(index.folder)
@@ -290,42 +250,56 @@ def test_damaged_codes_are_refused_before_faiss_sees_them(index: VectorIndex, ki
         VectorIndex(index.folder)
 
 
-def test_codes_without_centroids_and_those_of_other_rows_are_refused(index: VectorIndex, tmp_path: Path) -> None:
-    mark = index.folder / "mark.json"
-    held = json.loads(mark.read_text(encoding="utf-8"))
-    mark.write_text(json.dumps(held | {"centres": None}), encoding="utf-8")
-    with pytest.raises(DamagedForumError, match="no centroids"):
-        VectorIndex(index.folder)
+def test_codes_of_other_rows_are_refused(index: VectorIndex, tmp_path: Path) -> None:
     other = filled(tmp_path / "other", VECTORS[:5_000])
     foreign = json.loads((other.folder / "mark.json").read_text(encoding="utf-8"))["segments"][0]["codes"]
     shutil.copy(other.folder / foreign["name"], index.folder)
-    held["segments"][0]["codes"] = foreign
-    mark.write_text(json.dumps(held), encoding="utf-8")
-    with pytest.raises(DamagedForumError, match="size of 6000 codes"):
+    name_codes(index, foreign)
+    with pytest.raises(DamagedForumError, match="codes of 6000 vectors"):
         VectorIndex(index.folder)
 
 
-def test_centroids_of_no_vectors_are_refused(index: VectorIndex) -> None:
-    [path] = files(index, "centres")
-    for wrong in (np.nan, np.inf, 1e30):
-        centroids = np.zeros((33, 16, 4), np.float32)
-        centroids[3, 3, 3] = wrong
-        path.unlink()
-        entry = Quantiser(centroids, D).write(path)
-        mark = index.folder / "mark.json"
-        held = json.loads(mark.read_text(encoding="utf-8"))
-        held["centres"] = {"name": entry.name, "rows": entry.rows, "digest": entry.digest}
-        mark.write_text(json.dumps(held), encoding="utf-8")
-        with pytest.raises(DamagedForumError, match="no centroids of vectors of length 1"):
-            VectorIndex(index.folder)
+def name_codes(index: VectorIndex, entry: dict[str, Any]) -> None:
+    """Let the manifest name a file of codes."""
+    path = index.folder / "mark.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["segments"][0]["codes"] = entry
+    path.write_text(json.dumps(manifest), encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", ["codes", "centres"])
-def test_damaged_codes_are_made_anew_from_sound_vectors(index: VectorIndex, kind: str) -> None:
-    expected = index.search(QUERIES, 10)
-    files(index, kind)[0].write_bytes(b"?")
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("nothing", "no codes that FAISS can read"),
+        ("another kind of index", "does not hold the codes of 6000 vectors"),
+        ("other rows", "does not hold the codes of 6000 vectors"),
+        ("positions that are none", "holds positions outside"),
+    ],
+)
+def test_a_file_whose_sum_was_made_to_fit_does_no_harm(index: VectorIndex, kind: str, message: str) -> None:
+    import faiss
+
+    padded = np.pad(VECTORS, ((0, 0), (0, 2)))
+    written: Any
+    if kind == "another kind of index":
+        written = faiss.IndexFlatL2(132)
+        written.add(padded)
+    else:
+        written = faiss.IndexIVFPQFastScan(faiss.IndexFlatL2(132), 132, 4, 33, 4)
+        written.train(padded)
+        rows = 5_000 if kind == "other rows" else COUNT
+        written.add_with_ids(padded[:rows], np.arange(rows) + 10**9)
+    content = np.zeros(100, np.uint8) if kind == "nothing" else faiss.serialize_index(written)
+    entry = write_file(index.folder / "00000009-00000000.codes", "codes", D, COUNT, [np.array([COUNT])], [content])
+    name_codes(index, {"name": entry.name, "rows": entry.rows, "digest": entry.digest})
+    with pytest.raises(DamagedForumError, match=message):
+        VectorIndex(index.folder).search(QUERIES, 3)
+
+
+def test_damaged_codes_are_made_anew_from_sound_vectors(index: VectorIndex) -> None:
+    files(index, "codes")[0].write_bytes(b"?")
     VectorIndex.renew_codes(index.folder)
-    assert VectorIndex(index.folder).search(QUERIES, 10) == expected
+    assert recall(VectorIndex(index.folder)) > 0.97
     files(index, "segment")[0].write_bytes(b"?")
     before = (index.folder / "mark.json").read_bytes()
     with pytest.raises(DamagedForumError):

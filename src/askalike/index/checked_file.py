@@ -34,7 +34,7 @@ REBUILD: Final = 'rebuild it with "askalike reindex FORUM"'
 NAME: Final = r"\d{8,}-[0-9a-f]{8}"
 """What files are called, before the kind."""
 
-KINDS: Final = "words|segment|dead|codes|centres"
+KINDS: Final = "words|segment|dead|codes"
 FILE: Final = re.compile(rf"{NAME}\.({KINDS})")
 
 

@@ -7,13 +7,13 @@ the codes are read. What the codes propose is scored again by the vectors themse
 Source: Jégou, Douze and Schmid 2011, Product quantization for nearest neighbor search; André, Kermarrec and Le
 Scouarnec 2017, Accelerated nearest neighbor search with Quick ADC.
 
-FAISS reads no file: centroids and codes lie in files of ours, and it is given arrays whose sums and sizes were checked.
-
 Codes that no longer fit the processor's caches are read from memory, and that takes longer than comparing them does.
 So the vectors of a very large segment are divided by whichever of ``CELLS`` directions is the nearest (the inverted
-file of the first source, here without residuals, so that the codes are those of any other segment), and only the codes
-of the cells nearest to a query are read: a quarter of all, where no more are wanted. In the front of a file of codes:
-how many cells there are i64, their directions f32 (C, D), the cell of each vector u16.
+file of the first source, here without residuals), and only the codes of the cells nearest to a query are read: a
+quarter of all, where no more are wanted.
+
+The payload of a file of codes is FAISS's index as FAISS writes it; the front is how many vectors its centroids were
+learned from, i64. FAISS takes damaged numbers as they are, so it reads nothing before the sum was compared.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from __future__ import annotations
 import importlib
 import math
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +39,6 @@ PASSES: Final = 6
 """Of k-means: with FAISS's 25, no more was found in 4,900 and in 60,000 of Reddit's vectors, for 4 times the work."""
 _SEED: Final = 1234
 _ENCODED_AT_ONCE: Final = 16_384
-
-
 CELLS: Final = 1_024
 DIVIDED: Final = 500_000
 """Segments of more vectors than this have cells."""
@@ -53,74 +50,10 @@ ROOM: Final = 8
 VECTORS_FOR_CELL: Final = 32
 """Vectors for each cell by which directions are learned."""
 _CELL_PASSES: Final = 6
-_AT_ONCE: Final = 512
 
 
-class Cells(NamedTuple):
-    """How the vectors of a segment are divided.
-
-    Args:
-        centres: (C, D) float32.
-        of: (N,) uint16, the cell of each vector.
-    """
-
-    centres: NDArray[np.float32]
-    of: NDArray[np.uint16]
-
-    def probed(self, count: int) -> int:
-        """Return how many cells are read for so many vectors.
-
-        >>> cells = Cells(np.zeros((1_024, 2), np.float32), np.zeros(1_000_000, np.uint16))
-        >>> cells.probed(600), cells.probed(100_000)
-        (256, 820)
-        """
-        most = len(self.centres)
-        return min(most, max(math.ceil(PROBED * most), math.ceil(ROOM * most * count / len(self.of))))
-
-    def front(self) -> Iterable[NDArray[Any]]:
-        """Return what a file keeps."""
-        return np.array([len(self.centres)], "<i8"), self.centres.astype("<f4"), self.of.astype("<u2")
-
-
-def read_cells(front: bytes, rows: int, dimensions: int) -> Cells | None:
-    """Return the cells that the front of a file holds, None where it is empty.
-
-    Raises:
-        ValueError: they are not those of so many vectors, or none that were written.
-    """
-    if not front:
-        return None
-    count = int.from_bytes(front[:8], "little")
-    if not 0 < count <= 1 << 16 or len(front) != 8 + 4 * count * dimensions + 2 * rows:
-        raise ValueError(f"does not have the size of the cells of {rows:,} vectors")
-    centres = np.frombuffer(front, "<f4", count * dimensions, 8).reshape(count, dimensions)
-    of = np.frombuffer(front, "<u2", rows, 8 + 4 * count * dimensions)
-    if not (np.abs(centres) < 2).all() or (of >= count).any():  # not of NaN either
-        raise ValueError("holds cells that nobody wrote")
-    return Cells(centres.astype(np.float32, copy=False), of.astype(np.uint16, copy=False))
-
-
-def divided(stored: NDArray[np.int16]) -> Cells | None:
-    """Return the cells of a segment's vectors (N, D), None where they are too few; the same vectors give the same.
-
-    Args:
-        stored: at least ``CELLS`` are not of zeros.
-    """
-    if len(stored) <= DIVIDED:
-        return None
-    said = np.flatnonzero(stored.any(axis=1))  # no direction is learned from zeros
-    rows = said[np.linspace(0, len(said) - 1, min(VECTORS_FOR_CELL * CELLS, len(said))).astype(np.int64)]
-    with one_thread():
-        means = faiss().Kmeans(
-            stored.shape[1], CELLS, niter=_CELL_PASSES, seed=_SEED, spherical=True, min_points_per_centroid=1
-        )
-        means.train(decode(stored[rows]))
-    turned = np.ascontiguousarray(means.centroids.T)
-    of = np.empty(len(stored), np.uint16)
-    for start in range(0, len(stored), _AT_ONCE):
-        block = slice(start, start + _AT_ONCE)
-        of[block] = (decode(stored[block]) @ turned).argmax(axis=1)
-    return Cells(means.centroids, of)
+OUTGROWN: Final = 4
+"""Centroids are learned anew for a segment of more than so many times as many vectors as they were learned from."""
 
 
 def faiss() -> Any:
@@ -151,122 +84,22 @@ def part_width(dimensions: int) -> int:
     return 4 if dimensions >= 128 else 2 if dimensions >= 64 else 1
 
 
-class Quantiser:
-    """The centroids by which vectors of one index are coded.
+class Codes:
+    """The codes of one segment; they are read and checked when they are first searched.
 
     Args:
-        centroids: (parts, 16, width) float32.
-        dimensions: D of the vectors; zeros fill the last part.
+        trained_at: how many vectors there were when the centroids were learned.
     """
 
-    def __init__(self, centroids: NDArray[np.float32], dimensions: int) -> None:
-        self.centroids = centroids
-        self.dimensions = dimensions
-
-    @property
-    def code_bytes(self) -> int:
-        """Return how many bytes a vector takes."""
-        return (len(self.centroids) + 1) // 2
-
-    @classmethod
-    def train(cls, vectors: NDArray[np.float32]) -> Quantiser:
-        """Learn from a sample of vectors (n, D) of length 1, n ≥ 16; the same sample gives the same centroids."""
-        dimensions = vectors.shape[1]
-        width = part_width(dimensions)
-        parts = -(-dimensions // width)
-        inner = faiss().IndexPQ(parts * width, parts, 4)
-        inner.pq.cp.seed = _SEED
-        inner.pq.cp.niter = PASSES
-        inner.pq.cp.max_points_per_centroid = max(1, len(vectors) // CENTROIDS)
-        inner.pq.cp.min_points_per_centroid = 1  # say nothing of few
-        with one_thread():
-            inner.train(_filled(vectors, parts * width))
-        centroids = faiss().vector_to_array(inner.pq.centroids).reshape(parts, CENTROIDS, width)
-        return cls(centroids, dimensions)
-
-    @classmethod
-    def read(cls, folder: Path, entry: FileEntry, dimensions: int) -> Quantiser:
-        """Open the centroids that the manifest names.
-
-        Raises:
-            FileNotFoundError: they are not there.
-            DamagedForumError: they are not what was written.
-        """
-        stored = read_file(folder / entry.name, "centres", entry)
-        width = part_width(dimensions)
-        parts = -(-dimensions // width)
-        if stored.dimensions != dimensions or len(stored.front) != 4 * parts * CENTROIDS * width:
-            raise damage(stored.path, f"does not fit vectors of {dimensions} numbers")
-        centroids = np.frombuffer(stored.front, "<f4").reshape(parts, CENTROIDS, width)
-        if not (np.abs(centroids) < 2).all():  # not of NaN either
-            raise damage(stored.path, "holds numbers that are no centroids of vectors of length 1")
-        return cls(centroids.astype(np.float32), dimensions)
-
-    def write(self, path: Path) -> FileEntry:
-        """Write the centroids as a new file."""
-        return write_file(path, "centres", self.dimensions, CENTROIDS, [self.centroids.astype("<f4")], [])
-
-    def encode(self, vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
-        """Return the codes (n, ``code_bytes``) of vectors (n, D) of length 1."""
-        inner = self._index()
-        with one_thread():
-            codes: NDArray[np.uint8] = inner.sa_encode(_filled(vectors, inner.d))
-        return codes
-
-    def filled(self, aims: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return directions (Q, D) as FAISS takes them."""
-        parts, _, width = self.centroids.shape
-        return _filled(aims.astype(np.float32), parts * width)
-
-    def scanned(self, codes: NDArray[np.uint8]) -> Any:
-        """Return FAISS's index over codes (n, ``code_bytes``)."""
-        library, inner = faiss(), self._index()
-        library.copy_array_to_vector(np.ascontiguousarray(codes).ravel(), inner.codes)
-        inner.ntotal = len(codes)
-        return library.IndexPQFastScan(inner)
-
-    def divided(self, codes: NDArray[np.uint8], cells: Cells) -> Any:
-        """Return FAISS's index over codes (n, ``code_bytes``) that are divided into cells."""
-        library, flat = faiss(), self._index()
-        centres = library.IndexFlatL2(flat.d)
-        centres.add(_filled(cells.centres, flat.d))
-        inner = library.IndexIVFPQ(centres, flat.d, len(cells.centres), flat.pq.M, 4)
-        inner.by_residual = False
-        inner.pq = flat.pq
-        inner.is_trained = True
-        order = np.argsort(cells.of, kind="stable")
-        ends = np.cumsum(np.bincount(cells.of, minlength=len(cells.centres)))
-        for cell, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
-            if start < end:
-                rows = order[start:end]
-                of_cell = codes.take(rows, axis=0)
-                inner.invlists.add_entries(cell, end - start, library.swig_ptr(rows), library.swig_ptr(of_cell))
-        inner.ntotal = len(codes)
-        scan = library.IndexIVFPQFastScan(inner)
-        scan.referenced_objects = [centres]  # as FAISS itself notes what one object reads of another
-        return scan
-
-    def _index(self) -> Any:
-        parts, _, width = self.centroids.shape
-        inner = faiss().IndexPQ(parts * width, parts, 4)
-        faiss().copy_array_to_vector(self.centroids.ravel(), inner.pq.centroids)
-        inner.is_trained = True
-        return inner
-
-
-class Codes:
-    """The codes of one segment; they are read and checked when they are first searched."""
-
-    def __init__(self, stored: CheckedFile, rows: int, quantiser: Quantiser, cells: Cells | None) -> None:
+    def __init__(self, stored: CheckedFile, rows: int) -> None:
+        self.trained_at = int.from_bytes(stored.front, "little")
         self._stored = stored
         self._rows = rows
-        self._quantiser = quantiser
-        self._cells = cells
         self._loading = threading.Lock()
         self._loaded: Any = None
 
     @classmethod
-    def read(cls, folder: Path, entry: FileEntry, rows: int, quantiser: Quantiser) -> Codes:
+    def read(cls, folder: Path, entry: FileEntry, rows: int, dimensions: int) -> Codes:
         """Open the codes that the manifest names for a segment.
 
         Raises:
@@ -274,12 +107,9 @@ class Codes:
             DamagedForumError: they are not what was written.
         """
         stored = read_file(folder / entry.name, "codes", entry)
-        if entry.rows != rows or len(stored.payload) != rows * quantiser.code_bytes:
-            raise damage(stored.path, f"does not have the size of {rows} codes of {quantiser.code_bytes} bytes")
-        try:
-            return cls(stored, rows, quantiser, read_cells(stored.front, rows, quantiser.dimensions))
-        except ValueError as error:
-            raise damage(stored.path, str(error)) from error
+        if entry.rows != rows or stored.dimensions != dimensions or len(stored.front) != 8:
+            raise damage(stored.path, f"does not hold the codes of {rows} vectors of {dimensions} numbers")
+        return cls(stored, rows)
 
     def near(self, aims: NDArray[np.float64], count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return the squared distances (Q, count), ascending, and the positions of the vectors that seem nearest.
@@ -292,8 +122,15 @@ class Codes:
         Raises:
             DamagedForumError: the file does not hold what was written.
         """
-        wanted = None if self._cells is None else faiss().SearchParametersIVF(nprobe=self._cells.probed(count))
-        distances, positions = self._index().search(self._quantiser.filled(aims), count, params=wanted)
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = self._load()
+        index, parameters = self._loaded, None
+        if isinstance(index, faiss().IndexIVF):
+            parameters = faiss().SearchParametersIVF(nprobe=probed_cells(index.nlist, self._rows, count))
+        distances, positions = index.search(_filled(aims.astype(np.float32), index.d), count, params=parameters)
+        if (positions >= self._rows).any():
+            raise damage(self._stored.path, f"holds positions outside 0 … {self._rows - 1}")
         return distances, positions
 
     def check(self) -> None:
@@ -304,25 +141,93 @@ class Codes:
         """
         self._stored.check_payload()
 
-    def _index(self) -> Any:
-        with self._loading:
-            if self._loaded is None:
-                self._stored.check_payload()
-                codes = self._stored.payload.reshape(self._rows, self._quantiser.code_bytes)
-                whole, cells = self._quantiser, self._cells
-                self._loaded = whole.scanned(codes) if cells is None else whole.divided(codes, cells)
-            return self._loaded
+    def emptied(self, rows: int) -> Any:
+        """Return an index with these centroids and without vectors, None where they do not suit so many rows.
+
+        Raises:
+            DamagedForumError: the file does not hold what was written.
+        """
+        if rows > OUTGROWN * self.trained_at or (rows > DIVIDED) != (self._rows > DIVIDED):
+            return None
+        index = self._load()
+        index.reset()
+        return index
+
+    def _load(self) -> Any:
+        self._stored.check_payload()
+        library = faiss()
+        try:
+            index = library.deserialize_index(self._stored.payload)
+        except (RuntimeError, MemoryError) as error:
+            raise damage(self._stored.path, f"holds no codes that FAISS can read: {error}") from error
+        is_known = type(index) is library.IndexPQFastScan
+        if type(index) is library.IndexIVFPQFastScan:  # other lists may lie in other files
+            is_known = type(library.downcast_InvertedLists(index.invlists)) is library.BlockInvertedLists
+        if not is_known or (index.d, index.ntotal) != (_part_count(self._stored.dimensions)[1], self._rows):
+            raise damage(self._stored.path, f"does not hold the codes of {self._rows} vectors")
+        return index
 
 
-def write_codes(path: Path, quantiser: Quantiser, stored: NDArray[np.int16]) -> FileEntry:
-    """Write the codes of a segment's vectors (n, D)."""
-    starts = range(0, len(stored), _ENCODED_AT_ONCE)
-    blocks = (quantiser.encode(decode(stored[start : start + _ENCODED_AT_ONCE])) for start in starts)
-    cells = divided(stored)
-    return write_file(path, "codes", quantiser.dimensions, len(stored), cells.front() if cells else [], blocks)
+def probed_cells(cells: int, rows: int, count: int) -> int:
+    """Return how many cells are read for so many vectors.
+
+    >>> probed_cells(1_024, 1_000_000, 600), probed_cells(1_024, 1_000_000, 100_000)
+    (256, 820)
+    """
+    return min(cells, max(math.ceil(PROBED * cells), math.ceil(ROOM * cells * count / rows)))
+
+
+def write_codes(path: Path, stored: NDArray[np.int16], rows: NDArray[np.int64], like: Codes | None) -> FileEntry:
+    """Write the codes of a segment's vectors (n, D); the same vectors give the same.
+
+    Args:
+        rows: positions of at least 16 (for cells, ``CELLS``) that are not of zeros, from which centroids are learned.
+        like: codes whose centroids are taken where they suit.
+    """
+    index = None if like is None else like.emptied(len(stored))
+    trained_at = len(stored) if index is None or like is None else like.trained_at
+    with one_thread():
+        if index is None:
+            index = _trained(stored, rows)
+        for start in range(0, len(stored), _ENCODED_AT_ONCE):
+            index.add(_filled(decode(stored[start : start + _ENCODED_AT_ONCE]), index.d))
+    front = np.array([trained_at], "<i8")
+    return write_file(path, "codes", stored.shape[1], len(stored), [front], [faiss().serialize_index(index)])
+
+
+def _trained(stored: NDArray[np.int16], rows: NDArray[np.int64]) -> Any:
+    """Return an empty index for vectors (n, D), whose centroids and cells are learned from some of these rows."""
+    library, sample = faiss(), SAMPLE
+    parts, width = _part_count(stored.shape[1])
+    if len(stored) > DIVIDED:
+        index = library.IndexIVFPQFastScan(library.IndexFlatL2(width), width, CELLS, parts, 4)
+        index.by_residual = False
+        _train_by(index.cp, _CELL_PASSES, VECTORS_FOR_CELL)
+        index.cp.spherical = True
+        sample = max(sample, VECTORS_FOR_CELL * CELLS)
+    else:
+        index = library.IndexPQFastScan(width, parts, 4)
+    _train_by(index.pq.cp, PASSES, SAMPLE // CENTROIDS)
+    chosen = rows[np.linspace(0, len(rows) - 1, min(sample, len(rows))).astype(np.int64)]
+    index.train(_filled(decode(stored[chosen]), width))
+    return index
+
+
+def _train_by(means: Any, passes: int, most: int) -> None:
+    """Set how k-means is done: how many passes, and from at most how many vectors for each centroid."""
+    means.seed, means.niter, means.max_points_per_centroid = _SEED, passes, most
+    means.min_points_per_centroid = 1  # say nothing of few
+
+
+def _part_count(dimensions: int) -> tuple[int, int]:
+    """Return into how many parts a vector is cut, and how many numbers they have together."""
+    width = part_width(dimensions)
+    parts = -(-dimensions // width)
+    return parts, parts * width
 
 
 def _filled(vectors: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+    """Return vectors with zeros up to ``width``, as FAISS takes them."""
     if vectors.shape[1] == width:
         return np.ascontiguousarray(vectors)
     filled = np.zeros((len(vectors), width), np.float32)

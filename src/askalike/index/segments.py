@@ -45,7 +45,7 @@ from askalike.index.checked_file import (
 )
 from askalike.index.cursor import CURSOR_FILE, Cursor, has_cursor, read_cursor_file
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 LOCK_FILE: Final = "write.lock"
 SMALL: Final = 512
 """Below this, writing anew costs no more than the file does."""
@@ -73,8 +73,6 @@ class Manifest:
         generation: how many commits wrote files.
         means: of words: the mean lengths of fields by which entries are scored.
         dimensions: of vectors, D; 0 for words.
-        centres: of vectors: the file of the centroids by which all codes are made, or None.
-        trained_at: how many vectors there were when they were learned.
     """
 
     format: int
@@ -84,13 +82,11 @@ class Manifest:
     segments: tuple[SegmentEntry, ...] = ()
     means: tuple[float, ...] = ()
     dimensions: int = 0
-    centres: FileEntry | None = None
-    trained_at: int = 0
 
     def names(self) -> set[str]:
         """Return the names of all files that count."""
         files = [entry for segment in self.segments for entry in (segment.file, segment.dead, segment.codes)]
-        return {entry.name for entry in (*files, self.centres) if entry is not None}
+        return {entry.name for entry in files if entry is not None}
 
     def write(self, folder: Path) -> None:
         """Make this manifest the index's, at once and for good."""
@@ -111,8 +107,6 @@ class Manifest:
             raise ValueError(f"its file {CURSOR_FILE} holds no manifest: {error}") from error
         if manifest.format != FORMAT:
             raise ValueError(f"it has format {manifest.format}, expected {FORMAT}")
-        if manifest.centres is None and any(entry.codes for entry in manifest.segments):
-            raise ValueError(f"{CURSOR_FILE} names codes, but no centroids")
         return manifest
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.checked_file import CheckedFile, FileEntry, damage, read_file, write_file
-from askalike.index.product_codes import Codes, Quantiser
+from askalike.index.product_codes import Codes
 from askalike.index.segments import Commit, Manifest, Part
 from askalike.index.vector_codes import inverse_norms
 
@@ -125,13 +125,7 @@ class VectorPart(Part[VectorSegment]):
 
 
 class VectorCommit(Commit[VectorPart]):
-    """The vectors of one commit.
-
-    Args:
-        quantiser: by which their codes are made, None where there are none.
-    """
-
-    quantiser: Quantiser | None = None
+    """The vectors of one commit."""
 
     @property
     def dimensions(self) -> int:
@@ -148,19 +142,14 @@ class VectorCommit(Commit[VectorPart]):
         if manifest.dimensions < 1:
             raise ValueError(f"its manifest says {manifest.dimensions} dimensions, expected at least 1")
         commit = super().read(folder, manifest, content, before)
-        if manifest.centres is None:
-            return commit
-        is_same = before is not None and before.manifest.centres == manifest.centres
-        quantiser = before.quantiser if is_same and before is not None else None
-        commit.quantiser = quantiser or Quantiser.read(folder, manifest.centres, manifest.dimensions)
-        known = {}
+        known: dict[FileEntry | None, Codes | None] = {}
         if before is not None:
             known = {old.codes: part.codes for old, part in zip(before.manifest.segments, before.parts, strict=True)}
         parts = []
         for entry, part in zip(manifest.segments, commit.parts, strict=True):
-            codes = None if entry.codes is None else known.get(entry.codes)
+            codes = known.get(entry.codes)
             if entry.codes is not None and codes is None:
-                codes = Codes.read(folder, entry.codes, entry.file.rows, commit.quantiser)
+                codes = Codes.read(folder, entry.codes, entry.file.rows, manifest.dimensions)
             parts.append(part if part.codes is codes else replace(part, codes=codes))
         commit.parts = tuple(parts)
         return commit

@@ -14,7 +14,7 @@ from askalike.errors import SettingError
 from askalike.index.checked_file import FileEntry, damage, file_name
 from askalike.index.cursor import Cursor
 from askalike.index.nearest import Neighbour, best, directions, is_large, search, search_exactly
-from askalike.index.product_codes import SAMPLE, Quantiser, write_codes
+from askalike.index.product_codes import write_codes
 from askalike.index.segments import (
     Chosen,
     Manifest,
@@ -28,9 +28,6 @@ from askalike.index.segments import (
 )
 from askalike.index.vector_codes import decode, encode, finite_vectors
 from askalike.index.vector_segments import SEGMENT, Rows, VectorCommit, VectorSegment, write_segment
-
-OUTGROWN = 4
-"""Centroids are learned anew when there are so many times as many entries as when they were."""
 
 _Numbers = Collection[int] | NDArray[np.int64]
 
@@ -137,21 +134,6 @@ def _aims_and_rows(
     return aims, limit, np.flatnonzero(is_allowed), excluded
 
 
-def _wants_codes(commit: VectorCommit) -> bool:
-    """Return whether codes would be made, were nothing written: of large segments that have none, or of all.
-
-    While an index is filled nobody asks it: codes are made at the end.
-    """
-    if not commit.manifest.cursor.is_complete:
-        return False
-    return any(is_large(part) and part.codes is None for part in commit.parts) or _has_outgrown(commit)
-
-
-def _has_outgrown(commit: VectorCommit) -> bool:
-    """Return whether the centroids were learned from so few entries that others may fit better by now."""
-    return commit.quantiser is not None and commit.entries > OUTGROWN * commit.manifest.trained_at
-
-
 class VectorWriter(SegmentWriter[VectorCommit]):
     """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
 
@@ -203,24 +185,24 @@ class VectorWriter(SegmentWriter[VectorCommit]):
         return write_segment(path, manifest.dimensions, parts)
 
     def _completed(self, manifest: Manifest) -> Manifest:
-        """Write the codes that are missing, with centroids learned anew where there are none or the old ones are."""
-        commit = VectorCommit.read(self._folder, manifest, None, self._now)
-        if not _wants_codes(commit):
+        """Write the codes of large segments that have none, with the centroids of the largest where they suit.
+
+        While an index is filled nobody asks it: codes are made at the end.
+        """
+        if not manifest.cursor.is_complete:
             return manifest
-        quantiser = commit.quantiser
-        is_new = quantiser is None or _has_outgrown(commit)
+        parts = VectorCommit.read(self._folder, manifest, None, self._now).parts
+        if not any(is_large(part) and part.codes is None for part in parts):
+            return manifest
+        coded = [part for part in self._now.parts if part.codes is not None]
+        like = max(coded, key=lambda part: part.size).codes if coded else None
         generation = manifest.generation + 1
-        if quantiser is None or is_new:
-            entries = np.concatenate([np.flatnonzero(part.is_found) + part.start for part in commit.parts])
-            sample = entries[np.linspace(0, len(entries) - 1, min(SAMPLE, len(entries))).astype(np.int64)]
-            quantiser = Quantiser.train(decode(commit.codes(sample)))
-            centres = quantiser.write(self._folder / file_name(generation, "centres"))
-            manifest = replace(manifest, centres=centres, trained_at=commit.entries)
         segments = []
-        for entry, part in zip(manifest.segments, commit.parts, strict=True):
-            if is_large(part) and (part.codes is None or is_new):
+        for entry, part in zip(manifest.segments, parts, strict=True):
+            if is_large(part) and part.codes is None:
                 path = self._folder / file_name(generation, "codes")
-                segments.append(replace(entry, codes=write_codes(path, quantiser, part.segment.rows.codes)))
+                codes = write_codes(path, part.segment.rows.codes, np.flatnonzero(part.is_found), like)
+                segments.append(replace(entry, codes=codes))
             else:
                 segments.append(entry)
         return replace(manifest, generation=generation, segments=tuple(segments))
@@ -272,7 +254,7 @@ class VectorIndex(SegmentedIndex[VectorCommit, VectorWriter], VectorSnapshot):
             try:
                 manifest = Manifest.parse(read_manifest_file(folder))
                 segments = tuple(replace(entry, codes=None) for entry in manifest.segments)
-                bare = replace(manifest, segments=segments, centres=None, trained_at=0)
+                bare = replace(manifest, segments=segments)
                 VectorCommit.read(folder, bare, None, None)
             except (ValueError, FileNotFoundError) as error:
                 raise damage(folder, f"cannot be read: {error}") from error
