@@ -15,8 +15,7 @@ from askalike.index.vector_set import VectorSet
 from askalike.search.calibration import WEIGHTS, posterior
 from askalike.search.engine import Engine
 from askalike.search.features import Floats
-from askalike.search.query import TermCounts
-from askalike.search.scorer import VECTORS, WORDS, Compared, Scoring, cosines_of, probability
+from askalike.search.scorer import VECTORS, WORDS, Scoring, cosines_of, probability
 from askalike.search.texts import Text
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
@@ -70,9 +69,8 @@ class PairProbabilities:
             [vector] = self._encode_queries([query])
             if vector.any():
                 cosines = cosines_of(self._encode(candidates), vector)
-        query_read = _as_asked(query)
-        counts = term_counts(self._engine, self._scoring.analyzer, query_read)
-        return probability(self._scoring.logits([Compared(query_read, counts, self._texts(candidates), cosines)]))
+        texts = self._texts(candidates)
+        return probability(self._scoring.logits_beside(self._engine, _as_asked(query), texts, cosines))
 
     def _texts(self, candidates: Sequence[Question]) -> list[Question | Text]:
         """Return the forum's questions as they are compared; others as they are."""
@@ -193,14 +191,6 @@ def _as_asked(question: Question) -> Query:
     return Query(question.title, question.body, markup=question.markup, language=question.language)
 
 
-def term_counts(engine: Engine, analyzer: Analyzer, query: Query) -> TermCounts:
-    """Return how many questions have each term of a query, in whichever language it is read."""
-    counts = TermCounts(engine)
-    for prepared in analyzer.prepare_query(query.language, query.title, query.body, query.markup):
-        counts.look_up([*prepared.title, *prepared.body])
-    return counts
-
-
 def _logits(
     scoring: Scoring,
     pairs: list[tuple[int, int]],
@@ -212,10 +202,8 @@ def _logits(
     stored = None if vectors is None else engine.stored_vectors(sorted(questions))
     vector_of = {} if stored is None else dict(zip(stored[0].tolist(), stored[1], strict=True))
     for first, second in pairs:
-        query, other = _as_asked(questions[first]), questions[second]
         cosines = None
         if first in vector_of and second in vector_of:
             cosines = np.array([float(vector_of[first] @ vector_of[second])])
-        counts = term_counts(engine, scoring.analyzer, query)
-        [logit] = scoring.logits([Compared(query, counts, [other], cosines)])
+        [logit] = scoring.logits_beside(engine, _as_asked(questions[first]), [questions[second]], cosines)
         yield (first, second), float(logit)

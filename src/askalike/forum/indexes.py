@@ -26,7 +26,7 @@ from askalike.errors import (
 from askalike.executors import Executor
 from askalike.executors.processes import Processes
 from askalike.files import Owned, UnlockableError, holding
-from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings, term_counts
+from askalike.forum.calibrations import Encode, JudgedPair, PairProbabilities, Scorings
 from askalike.forum.encoders import LanguageWords, NamedReranker, QueryEncoder
 from askalike.index.catchup import catch_up, pending
 from askalike.index.local import (
@@ -51,7 +51,7 @@ from askalike.search import Searcher, SearchSettings
 from askalike.search.calibration import UNMOVED, Update, moved_probabilities
 from askalike.search.engine import Engine
 from askalike.search.reranker import checked_scores, in_unit
-from askalike.search.scorer import Compared, Scoring, cosines_of, probability
+from askalike.search.scorer import Scoring, cosines_of, probability
 from askalike.store import ForumLayout, Store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.languages import Detector
@@ -330,8 +330,7 @@ class Indexes:
                 [vector] = answering.encode_queries([Question("", query)])
                 cosines = cosines_of(answering.encode([Question("", text) for text in texts]), vector)
         assert searcher.scoring is not None
-        counts = term_counts(searcher.engine, self._analyzer, wanted)
-        return searcher.scoring.logits([Compared(wanted, counts, others, cosines)])
+        return searcher.scoring.logits_beside(searcher.engine, wanted, others, cosines)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be

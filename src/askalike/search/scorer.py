@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError
 from askalike.search.calibration import UNMOVED, Update
 from askalike.search.differences import DIFFERENCES
+from askalike.search.engine import Engine
 from askalike.search.features import ANSWERS, FEATURES, Floats, ReadQuery, features
 from askalike.search.query import TermCounts
 from askalike.search.texts import Text, reader_of
@@ -220,6 +221,15 @@ class Scoring:
         for reading, places in readings.items():
             text, terms, _ = reader_of(reading).read(query.title, query.body, query.markup)
             yield ReadQuery(text, [counts.known.get(term, 0) for term in terms], counts.size or 0), places
+
+    def logits_beside(
+        self, engine: Engine, query: Query, candidates: Sequence[Question | Text], cosines: Floats | None = None
+    ) -> Floats:
+        """Return the ``logits`` of a query that no search has read; the engine knows how common words are."""
+        counts = TermCounts(engine)
+        for prepared in self.analyzer.prepare_query(query.language, query.title, query.body, query.markup):
+            counts.look_up([*prepared.title, *prepared.body])
+        return self.logits([Compared(query, counts, candidates, cosines)])
 
     def logits(self, compared: Sequence[Compared]) -> Floats:
         """Return b_2 + z of each query and each of its candidates, query by query, before the forum's judgements.
