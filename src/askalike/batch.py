@@ -39,7 +39,7 @@ from askalike.store import ForumLayout
 from askalike.text.settings import TextSettings
 
 Source = str | Path | Sequence[str | Path]
-"""A forum's folder, a Parquet file, a folder of such files (as an export is one), or several of these."""
+"""A forum's folder, an export, a Parquet file, a folder of such files, or several of these."""
 
 DEFAULT_SCORE: Final = 0.5
 _TOGETHER: Final = 5_000

@@ -1,8 +1,7 @@
-"""Records as tables: JSON Lines, CSV and Parquet, written so that what is read back is what was written.
+"""Records as tables: JSON Lines, which are read back as they were written, CSV and Parquet.
 
 A column is a field of the record's type, under its name in JSON; what has fields itself is JSON, but in JSON Lines. In
-CSV a list is JSON, and an empty cell of a number,
-moment or truth value is None; texts are quoted where they need it, and keep their line ends.
+CSV a list is JSON, and None an empty cell; texts are quoted where they need it, and keep their line ends.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from typing import Any, BinaryIO, Final, Literal, TypeVar, cast, get_args
@@ -129,36 +128,6 @@ def arrow_rows(records: Iterable[Any]) -> list[dict[str, Any]]:
 
     rows = (msgspec.to_builtins(record, builtin_types=(datetime,)) for record in records)
     return [{name: _cell(value) if isinstance(value, dict) else value for name, value in row.items()} for row in rows]
-
-
-def record_of(row: Mapping[str, object], kind: type[_Record]) -> _Record:
-    """Return the record of a row of Parquet or JSON.
-
-    Raises:
-        msgspec.ValidationError, ValueError: a value does not fit.
-    """
-    nested = [
-        name
-        for name, what in columns_of(cast("Any", kind)).items()
-        if what == "json" and isinstance(row.get(name), str)
-    ]
-    return msgspec.convert({**row, **{name: json.loads(str(row[name])) for name in nested}}, kind)
-
-
-def record_of_cells(header: Sequence[str], cells: Sequence[object], kind: type[_Record]) -> _Record:
-    """Return the record of a row of CSV.
-
-    Raises:
-        msgspec.ValidationError, ValueError: a value does not fit.
-    """
-    columns, row = columns_of(cast("Any", kind)), dict[str, object]()
-    for name, cell in zip(header, cells, strict=True):
-        what = columns.get(name, "text")
-        if what == "texts" or (what == "json" and cell != ""):
-            row[name] = json.loads(str(cell or "[]"))
-        elif what == "text" or cell != "":
-            row[name] = cell
-    return msgspec.convert(row, kind, strict=False)
 
 
 def batches(records: Iterable[_Record], size: int) -> Iterator[list[_Record]]:

@@ -97,7 +97,7 @@ def test_a_batch_of_a_forum_writes_what_the_forum_finds(forum: Forum, tmp_path: 
 
 
 def test_a_batch_of_a_forums_export_finds_the_same_pairs_and_groups(forum: Forum, tmp_path: Path) -> None:
-    forum.export(tmp_path / "export", form="parquet")
+    forum.export(tmp_path / "export")
     done = batch.pairs(tmp_path / "export", tmp_path / "out", 0.1, workers=1)
     check_same(rows(done.path), rows(batch.pairs(forum.path, tmp_path / "own", 0.1, workers=1).path))
     far = batch.groups(tmp_path / "export", tmp_path / "out", 0.6, workers=1)

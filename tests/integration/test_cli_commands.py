@@ -190,7 +190,7 @@ def test_a_batch_may_be_any_archive_and_says_what_is_wrong_with_it(run: Run, hom
 
 
 def test_an_export_is_read_back_by_index(run: Run, homenet: Path, tmp_path: Path) -> None:
-    done = run("export", homenet, "--into", tmp_path / "export", "--csv", "--json").json
+    done = run("export", homenet, "--into", tmp_path / "export", "--json").json
     assert done["tables"] == {"questions": 252, "answers": 279, "links": 85, "judgements": 0, "log": 0}
     assert run("index", tmp_path / "export", "--into", tmp_path / "new.forum", "--no-encode").code == 0
     printed = [run("export", forum, "--answers").out for forum in (homenet, tmp_path / "new.forum")]
@@ -198,6 +198,10 @@ def test_an_export_is_read_back_by_index(run: Run, homenet: Path, tmp_path: Path
     assert len(printed[0].splitlines()) == 279
     assert run("export", homenet).code == 2
     assert run("export", homenet, "--links", "--json").code == 2
+    assert run("export", homenet, "--into", tmp_path / "export", "--csv").code == 0
+    refused = run("index", tmp_path / "export", "--into", tmp_path / "other.forum", "--no-encode")
+    assert refused.code != 0
+    assert "without --csv" in refused.err
 
 
 def test_a_question_is_shown_with_all_that_belongs_to_it(run: Run, small: Path) -> None:

@@ -164,7 +164,7 @@ def test_topics_and_posts_that_cannot_be_used_are_rejected(tmp_path: Path) -> No
     assert [reject.reason for reject in context.rejects.first] == [
         "title and body are empty",
         "no topic id",
-        "a JSON int, expected an object",
+        "item 3 is a JSON int, expected an object",
         "post 2 of topic 2: the answer is empty",
         "the title is empty, and the body is html without text",
     ]
@@ -174,13 +174,13 @@ def test_topics_and_posts_that_cannot_be_used_are_rejected(tmp_path: Path) -> No
     ("content", "found"),
     [
         (b"", "is empty"),
-        (b"  \n ", "line 2: the file ends too early"),
-        (b'[{"id": 1},\n{"id": ', "line 2: the file ends too early"),
-        (b'[{"id": 1}\n', "line 2: expected a comma or the end of the list"),
-        (b'[{"id": 1}]\n{}', "line 2: there is more after the end"),
-        (b'[\n\n{"id" 1}' + b" " * 100, "line 3: not JSON: Expecting ':' delimiter"),
+        (b"  \n ", "Expecting value: line 2"),
+        (b'[{"id": 1},\n{"id": ', "Expecting value: line 2"),
+        (b'[{"id": 1}\n', "Expecting ',' delimiter: line 2"),
+        (b'[{"id": 1}]\n{}', "Extra data: line 2"),
+        (b'[\n\n{"id" 1}' + b" " * 100, "Expecting ':' delimiter: line 3"),
         (b'[\n{"id": "\xff"}]', "line 2: not UTF-8"),
-        (b'[{"id": ' + b"1" * 5000 + b"}]", "line 1: not JSON: Exceeds the limit"),
+        (b'[{"id": ' + b"1" * 5000 + b"}]", "not JSON, or cut off: Exceeds the limit"),
     ],
 )
 def test_a_damaged_document_is_named_with_its_line(tmp_path: Path, content: bytes, found: str) -> None:

@@ -53,9 +53,9 @@ def export(
 ) -> None:
     """Write all records and judgements to files.
 
-    All tables where none is named, as JSON Lines unless --csv or --parquet is given. "askalike index" reads the folder
-    back: the same questions, answers, links, judgements and log come out. What waits to be written back and how often
-    questions helped stay.
+    All tables where none is named, as JSON Lines, which "askalike index" reads back: the same questions, answers,
+    links, judgements and log come out. What waits to be written back and how often questions helped stay. --csv and
+    --parquet are for other programs.
     """
     are_wanted = zip(TABLES, (questions, answers, links, judgements, log), strict=True)
     tables = [name for name, is_wanted in are_wanted if is_wanted]
@@ -74,5 +74,6 @@ def export(
     else:
         names = {"log": "decisions of the log"}
         counts = ", ".join(f"{count:,} {names.get(table, table)}" for table, count in written.items() if count)
-        print_whole(f"Wrote {counts or 'no records'} to {into}. Index them with")
-        print_whole(f"  {command('index', into, '--into', 'NEW.forum')}")
+        print_whole(f"Wrote {counts or 'no records'} to {into}.{' Index them with' if form == 'jsonl' else ''}")
+        if form == "jsonl":
+            print_whole(f"  {command('index', into, '--into', 'NEW.forum')}")

@@ -34,15 +34,14 @@ from askalike.readers.values import (
 )
 from askalike.types import Answer, Link, Markup, Question, Record
 
-_DECODE = json.JSONDecoder().raw_decode
 _HINT = "fetch the file again from where it came"
 
 
 def read_json_items(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield (line, object) for each object of a file; in JSONL, a line that is no object is rejected.
+    """Yield (line, object) for each object of a file, without lines (0) in a document of JSON; others are rejected.
 
     Raises:
-        DamagedInputError: empty, truncated, mis-encoded, or not JSON; names file and line.
+        DamagedInputError: empty, truncated, mis-encoded, or not JSON; names the file.
         UnsafeInputError: a document is larger than ``limits.document_bytes``, or nested too deep.
     """
     if plain_suffix(path) in (".jsonl", ".ndjson"):
@@ -52,38 +51,17 @@ def read_json_items(path: Path, name: str, context: ReadContext) -> Iterator[tup
             else:
                 yield number, data
         return
-    text, at, line = _document(path, name, context), 0, 1
-
-    def sign(pattern: str) -> str:
-        """Step over a sign and the white space around it, and return it."""
-        nonlocal at, line
-        match = re.compile(rf"[ \t\r\n]*({pattern})[ \t\r\n]*").match(text, at)
-        assert match is not None  # it matches nothing, too
-        at, line = match.end(), line + text.count("\n", at, match.end())
-        return match[1]
-
-    def damaged(what: str) -> DamagedInputError:
-        return DamagedInputError(f"{name}, line {line}: {what}", _HINT)
-
-    is_list = sign(r"\[?") == "["
-    after = sign(r"\]?" if is_list else "") or ","
-    while after == ",":
-        try:
-            item, end = _DECODE(text, at)
-        except RecursionError as error:
-            raise UnsafeInputError(f"{name}, line {line}: JSON nested too deep", _HINT) from error
-        except ValueError as error:
-            raise damaged(_fault(error, text)) from error
+    try:
+        value = json.loads(_document(path, name, context))
+    except RecursionError as error:
+        raise UnsafeInputError(f"{name}: JSON nested too deep", _HINT) from error
+    except ValueError as error:
+        raise DamagedInputError(f"{name}: not JSON, or cut off: {error}", _HINT) from error
+    for number, item in enumerate(value if isinstance(value, list) else [value], start=1):
         if isinstance(item, dict):
-            yield line, item
+            yield 0, item
         else:
-            context.reject(name, line, "", f"a JSON {type(item).__name__}, expected an object")
-        at, line = end, line + text.count("\n", at, end)
-        after = sign(r"[,\]]?" if is_list else "")
-        if is_list and not after:
-            raise damaged("expected a comma or the end of the list")
-    if at < len(text):
-        raise damaged("there is more after the end of the JSON document")
+            context.reject(name, 0, "", f"item {number} is a JSON {type(item).__name__}, expected an object")
 
 
 def _document(path: Path, name: str, context: ReadContext) -> str:
@@ -99,14 +77,6 @@ def _document(path: Path, name: str, context: ReadContext) -> str:
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
         raise DamagedInputError(f"{name}, line {line}: not UTF-8", "convert the file to UTF-8") from error
-
-
-def _fault(error: ValueError, text: str) -> str:
-    """Return what is wrong with a JSON text, in words."""
-    if not isinstance(error, json.JSONDecodeError):
-        return f"not JSON: {error}"
-    is_cut = error.msg.startswith("Unterminated string") or not text[error.pos :].strip()
-    return f"{'the file ends too early' if is_cut else 'not JSON'}: {error.msg}"
 
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -326,8 +296,9 @@ class _Topic:
         missing = len(stream) - len(self.posts) if isinstance(stream, list) else 0
         if missing > 0:
             if not self.context.skipped["post that the topic's file does not hold"]:
+                line = f", line {self.line}" if self.line else ""
                 self.context.notice(
-                    f"{self.file}, line {self.line}: the topic has {missing} more posts than its file holds"
+                    f"{self.file}{line}: the topic has {missing} more posts than its file holds"
                     " (the API gives 20 at a time; ask for /t/ID.json?print=true)"
                 )
             self.context.skipped["post that the topic's file does not hold"] += missing

@@ -1,8 +1,8 @@
-"""What ``askalike export`` wrote: a folder of tables, read back as it was; judgements come with their moments."""
+"""What ``askalike export`` wrote: a folder of JSON Lines, read back as it was; judgements come with their moments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -10,10 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from askalike.errors import DamagedInputError, FormatError
-from askalike.readers.files import decoded_lines, first_bytes, needed_file, read_lines
+from askalike.readers.files import first_bytes, needed_file, read_lines
 from askalike.readers.frame import ReadContext, Reader, regular_size
-from askalike.readers.table import Row, csv_rows, open_table
-from askalike.records import FORMS, TABLES, Form, record_of, record_of_cells
+from askalike.records import TABLES, Form
 from askalike.types import Record
 
 MANIFEST: Final = "export.json"
@@ -43,22 +42,22 @@ class ExportReader(Reader):
     """Reads an export of a forum."""
 
     name = "askalike"
-    title = "a forum's export (a folder with export.json), as askalike export writes it"
+    title = "a forum's export as JSON Lines (a folder with export.json)"
 
     def matches(self, path: Path) -> bool:
         """Say whether a folder holds the manifest of an export."""
         return path.is_dir() and b'"askalike"' in first_bytes(path / MANIFEST)
 
     def files(self, path: Path) -> list[Path]:
-        """Return the tables, in every form."""
-        return [path / f"{name}.{form}" for name in TABLES for form in FORMS]
+        """Return the tables."""
+        return [path / f"{name}.jsonl" for name in TABLES]
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield every record as it was written."""
-        manifest = _manifest(path)
+        tables = _manifest(path).tables
         for name, kind in TABLES.items():
-            if name in manifest.tables:
-                yield from _records(path, f"{name}.{manifest.form}", kind, manifest, context)
+            if name in tables:
+                yield from _records(needed_file(path, f"{name}.jsonl", _AGAIN), kind, tables[name], context)
 
 
 def _manifest(folder: Path) -> Manifest:
@@ -69,41 +68,26 @@ def _manifest(folder: Path) -> Manifest:
     if manifest.format != FORMAT:
         hint = "read it with the version that wrote it, or a newer one"
         raise FormatError(f"{folder / MANIFEST} has format {manifest.format}, expected {FORMAT}", hint)
+    if manifest.form != "jsonl":
+        hint = "export the forum as JSON Lines: without --csv and --parquet"
+        raise FormatError(f"{folder} is an export for other programs, as {manifest.form}", hint)
     return manifest
 
 
-def _records(folder: Path, name: str, kind: type, manifest: Manifest, context: ReadContext) -> Iterator[Record]:
-    rows, record = _rows(needed_file(folder, name, _AGAIN), manifest.form, kind, _with_long_lines(context))
-    met = 0
-    for row in rows:
-        met += 1
+def _records(path: Path, kind: type, count: int, context: ReadContext) -> Iterator[Record]:
+    decoder, read = msgspec.json.Decoder[Any](kind), 0
+    for number, line in read_lines(path, path.name, _with_long_lines(context)) if regular_size(path) else ():
+        read += 1
         try:
-            value = record(row.cells)
+            record = decoder.decode(line)
         except (ValueError, RecursionError, msgspec.MsgspecError) as error:
-            context.reject(name, row.line, "", row.problem or str(error))
+            context.reject(path.name, number, "", str(error))
             continue
         context.records_in += 1
-        yield value
-    if (wanted := manifest.tables[name.split(".", 1)[0]]) != met:
-        what = f"{name} has {met:,} records, {MANIFEST} says {wanted:,}"
+        yield record
+    if read != count:
+        what = f"{path.name} has {read:,} records, {MANIFEST} says {count:,}"
         raise DamagedInputError(what, "it was cut or changed; export the forum again")
-
-
-def _rows(
-    path: Path, form: Form, kind: type, context: ReadContext
-) -> tuple[Iterable[Row], Callable[[Sequence[Any]], Record]]:
-    """Return a table's rows, and what makes a record of a row's cells or raises ValueError."""
-    if form == "jsonl":
-        decoder = msgspec.json.Decoder[Any](kind)
-        lines = read_lines(path, path.name, context) if regular_size(path) else ()
-        return (Row(number, [line]) for number, line in lines), lambda cells: decoder.decode(cells[0])
-    if form == "csv":
-        texts = (f"{line}\n" for _, line in decoded_lines(path, path.name, context))
-        rows = csv_rows(texts, path.name, context.options.limits, strict=True)
-        header = [str(cell) for cell in next(rows, Row(1, [])).cells]
-        return rows, lambda cells: record_of_cells(header, cells, kind)
-    table = open_table(path, path.name, context)
-    return table.rows, lambda cells: record_of(dict(zip(table.header, cells, strict=True)), kind)
 
 
 def _with_long_lines(context: ReadContext) -> ReadContext:
