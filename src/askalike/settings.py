@@ -105,10 +105,11 @@ def _shown(value: object) -> str:
 
 def _expected(error: Exception, hint: Any) -> str:
     """Return what msgspec expected, with the choices where it names none."""
-    choices = [kind for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal]
-    if choices and str(error).startswith("Invalid enum value"):
-        return f"expected one of: {', '.join(map(str, get_args(choices[0])))}"
-    return str(error)[:1].lower() + str(error)[1:]
+    reason = str(error)
+    if not reason.startswith("Invalid"):
+        return reason[:1].lower() + reason[1:]
+    choices = [choice for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal for choice in get_args(kind)]
+    return f"expected one of: {', '.join(map(str, choices))}" if choices else "expected a datetime"
 
 
 def read_settings(kind: type[_Settings], stored: object, where: str) -> _Settings:
