@@ -133,6 +133,16 @@ def test_words_of_scripts_without_spaces_are_marked_as_the_service_reads_them(op
     assert found == ["線", "LAN"]
 
 
+def test_an_emoji_before_a_matched_word_moves_no_mark(opened: Opened) -> None:
+    marked = opened().evaluate(
+        """async () => {
+          const { markedRanges } = await import("./modules/marks.js");
+          return markedRanges("🙂 my laptop", [[5, 11]]).map((node) => [node.nodeName, node.textContent]);
+        }"""
+    )
+    assert marked == [["#text", "🙂 my "], ["MARK", "laptop"]]
+
+
 def test_a_misspelt_word_is_told_as_what_it_was_read(opened: Opened) -> None:
     page = opened()
     ask(page, "Laptop keeps losing the wirelss")

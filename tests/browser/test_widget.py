@@ -93,6 +93,30 @@ def test_its_words_follow_the_pages_language_or_the_attribute(opened: Opened, fo
     page.get_by_text("Déjà demandé").wait_for()
 
 
+def test_words_of_the_page_s_own_take_the_place_of_a_languages(opened: Opened, foreign: Site, service: str) -> None:
+    words = '{"head": "Look here first", "found": "# hits"}'
+    page = opened(foreign.page(service, attributes=f"data-limit='1' data-minimum='0' data-words='{words}'"))
+    page.fill("#title", TITLE)
+    page.get_by_text("Look here first").wait_for()
+    assert page.locator("[data-askalike-suggestions] [role=status]").inner_text() == "1 hits"
+
+
+def test_arrows_walk_the_suggestions_and_leave_the_body_alone(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened(foreign.page(service, attributes='data-title="#title" data-body="#b" data-minimum="0"'))
+    page.fill("#title", TITLE)
+    page.wait_for_selector(ITEMS)
+    links = page.locator(f"{ITEMS} a")
+    for focused, key in ((links.nth(0), "ArrowDown"), (links.nth(1), "ArrowDown"), (links.nth(0), "ArrowUp")):
+        page.keyboard.press(key)
+        expect(focused).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#title")).to_be_focused()
+    page.focus("#b")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#b")).to_be_focused()
+
+
 LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ru", "ja", "zh", "ar")
 
 
@@ -260,6 +284,30 @@ def test_a_selector_that_matches_nothing_is_told_on_the_console(opened: Opened, 
     with page.expect_console_message(lambda message: "data-title" in message.text) as said:
         page.goto(foreign.page(service, attributes='data-title="#headline" data-body="#b"'))
     assert said.value.text == 'askalike: nothing matches data-title="#headline" yet.'
+
+
+def test_an_unknown_language_of_the_tag_is_told_on_the_console(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened("/healthz")
+    with page.expect_console_message(lambda message: "data-lang" in message.text) as said:
+        page.goto(foreign.page(service, attributes='data-lang="tlh"'))
+    assert said.value.text.startswith('askalike: data-lang="tlh" is none of en, de, fr,')
+
+
+def test_an_emoji_before_a_matched_word_moves_no_mark(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened(foreign.page(service))
+
+    def with_emoji(route: Route) -> None:
+        answer = route.fetch()
+        content = answer.json()
+        for hit in content["hits"]:
+            hit["question"]["title"] = "🙂 my laptop"
+            hit["highlights"]["title"] = [[5, 11]]
+        route.fulfill(response=answer, json=content)
+
+    page.route("**/v1/similar", with_emoji)
+    page.fill("#title", TITLE)
+    page.wait_for_selector(ITEMS)
+    assert page.locator(f"{ITEMS} mark").first.inner_text() == "laptop"
 
 
 def test_a_key_is_sent_where_the_tag_names_one(opened: Opened, foreign: Site, service: str) -> None:

@@ -26,8 +26,14 @@
   const wanted = (set.lang || set.language || document.documentElement.lang || "en").slice(0, 2).toLowerCase();
   const language = Object.hasOwn(WORDS, wanted) ? wanted : "en";
   const words = Object.fromEntries(WORDS[language].map((message, place) => [MESSAGES[place], message]));
+  if (set.lang && language !== wanted) console.warn(`askalike: data-lang="${set.lang}" is none of ${Object.keys(WORDS).join(", ")}.`);
+  try {
+    Object.assign(words, JSON.parse(set.words || "{}"));
+  } catch {
+    console.warn("askalike: data-words is no JSON.");
+  }
   const plural = new Intl.PluralRules(language);
-  const counted = (forms, number) => (forms[plural.select(number)] ?? forms.other).replace("#", number.toLocaleString(language));
+  const counted = (forms, number) => (forms[plural.select(number)] ?? forms.other ?? forms).replace("#", number.toLocaleString(language));
   const limit = Math.min(20, Math.max(1, parseInt(set.limit, 10) || 5));
   const minimum = set.minimum || 0; // less likely hits than the forum's threshold are folded
   const fields = ["question.url", "likelihood", "highlights", "answers", "via", "best_answer.text", "best_answer.accepted"];
@@ -227,10 +233,15 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   const isOurs = (target) => title && (target === title || body?.contains(target));
   const typed = calmly(({ target }) => isOurs(target) && later());
   const pressed = calmly((event) => {
-    if (event.key !== "Escape" || event.isComposing || box.hidden || !(event.target === host || isOurs(event.target))) return;
+    const step = { ArrowDown: 1, ArrowUp: -1, Escape: 0 }[event.key];
+    if (step === undefined || event.isComposing || box.hidden || !(event.target === host || isOurs(event.target))) return;
+    const stops = [title, ...box.querySelectorAll("a")].filter((stop) => stop.getClientRects().length);
+    const at = stops.indexOf(event.composedPath()[0]);
+    const next = stops[at + step];
+    if (step && (at < 0 || !next)) return;
     event.preventDefault(); // a composer or dialogue around stays open this time
     event.stopPropagation();
-    hide();
+    step ? next.focus() : hide();
   });
   let looking = 0;
   const changed = () => {

@@ -12,7 +12,7 @@ import { count, titleOf } from "./words.js";
 const MINIMUM = 0.5;
 const PRELOAD = 3;
 const POLL_MS = 3000;
-const REFUSED = 422;
+const REFUSED = [409, 422];
 const VERDICTS = { duplicate: "the same", different: "different" };
 
 /** Fills the view with the queue, or that of a tag or of a promised precision, beginning with the likeliest pair. */
@@ -261,7 +261,7 @@ class Queue {
       after(await asked());
     } catch (error) {
       const again = wrong(error, () => this.send(asked, after, other));
-      if (other && error.status === REFUSED) again.append(other);
+      if (other && REFUSED.includes(error.status)) again.append(other);
       return void fill(this.said, again);
     } finally {
       this.isSending = false;
