@@ -6,6 +6,7 @@
     ├── InputError              a file or record given by the user cannot be used
     │   ├── FormatError         the format is unknown, ambiguous or not what was said
     │   ├── UnsafeInputError    the input asks for something that is never done (entities, paths outside, bombs)
+    │   ├── ConflictError       somebody has decided otherwise, or the same, on a pair of questions
     │   └── DamagedInputError   truncated, mis-encoded or empty: names file and line
     ├── SettingError            an option or argument has a value that cannot be used
     ├── ForumError              a forum's folder
@@ -66,6 +67,10 @@ class FormatError(InputError):
 
 class UnsafeInputError(InputError):
     """The input asks for something that is never done: entities, paths outside its folder, bombs."""
+
+
+class ConflictError(InputError):
+    """Somebody has decided otherwise, or the same, on a pair of questions, or has undone a decision."""
 
 
 class DamagedInputError(InputError):

@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 from tests.postgres_server import new_database
 
-from askalike.errors import BusyForumError, ForumError, InputError, UnknownIdError
+from askalike.errors import BusyForumError, ConflictError, ForumError, InputError, UnknownIdError
 from askalike.forum.indexes import stored_text_settings
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.local import open_index
@@ -674,8 +674,9 @@ def test_a_decision_is_a_judgement_a_link_and_an_entry_and_undoing_it_takes_all_
         ("undone", "bob", False),
         ("duplicate", "ann", True),
     ]
-    with pytest.raises(InputError):
-        store.undo(entry.number, "bob")
+    assert store.undo(entry.number, "bob") == undone
+    with pytest.raises(ConflictError, match=f"already by bob, by entry {undone.number}"):
+        store.undo(entry.number, "ann")
     with pytest.raises(InputError):
         store.undo(undone.number, "bob")
     with pytest.raises(UnknownIdError):
@@ -685,6 +686,23 @@ def test_a_decision_is_a_judgement_a_link_and_an_entry_and_undoing_it_takes_all_
     assert store.log(9, before=undone.number) == [store.log(9)[2]]
     assert store.log(9, pair=("a", "b")) == store.log(9)
     assert store.log(9, pair=("a", "c")) == []
+
+
+def test_a_decision_that_is_repeated_changes_nothing(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "abcd"])
+    duplicate = store.decide(Feedback("a", "b", "duplicate", "ann"))
+    different = store.decide(Feedback("c", "d", "different", "ann"))
+    before = (store.last_change(), store.counts(), store.log(9), store.links(), store.judgements())
+    assert store.decide(Feedback("a", "b", "duplicate", "ann")) == duplicate
+    assert store.decide(Feedback("a", "b", "duplicate", "ann"), has_link=False) == duplicate
+    assert store.decide(Feedback("d", "c", "different", "ann")) == different
+    for other in (("a", "b", "duplicate", "bob"), ("b", "a", "duplicate", "ann"), ("c", "d", "duplicate", "ann")):
+        with pytest.raises(ConflictError, match="by ann to be"):
+            store.decide(Feedback(*other))  # type: ignore[arg-type]
+    assert (store.last_change(), store.counts(), store.log(9), store.links(), store.judgements()) == before
+    store.delete_links([Link("a", "b")])
+    with pytest.raises(ConflictError, match=f"by entry {duplicate.number}"):  # its link would be made again
+        store.decide(Feedback("a", "b", "duplicate", "ann"))
 
 
 def test_a_decision_that_is_refused_stores_nothing(store: Store) -> None:

@@ -12,6 +12,7 @@ from askalike.files import shortage
 STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
     (errors.UnknownIdError, 404),
     (errors.SettingError, 422),
+    (errors.ConflictError, 409),
     (errors.InputError, 422),
     (errors.BusyForumError, 503),
     (errors.DiskFullError, 507),

@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 
 from msgspec import structs
 
-from askalike.errors import InputError, UnknownIdError
+from askalike.errors import ConflictError, InputError, UnknownIdError
 from askalike.store import rows, writes
 from askalike.store.database import BATCH, Connection, Database
 from askalike.store.writes import OF_PAIR
@@ -134,17 +134,20 @@ class JudgementStore(Database):
     def decide(self, decision: Feedback, *, has_link: bool = True) -> LogEntry:
         """Store a person's decision on a pair, which is a judgement too, and return its entry in the log.
 
+        Who repeats a decision of their own that stands, with its link, gets its entry, and nothing changes.
+
         Args:
             has_link: a duplicate is linked to its original, which searches then show in its place.
 
         Raises:
             UnknownIdError: a question is not there.
-            InputError: the pair was decided before, or the link would close a circle or lead to a duplicate; the
-                message has the chain.
+            ConflictError: the pair was decided before.
+            InputError: the link would close a circle or lead to a duplicate; the message has the chain.
         """
         at_us = time.time_ns() // 1000
         with self.write() as connection:
-            self._check_decision(connection, decision, has_link=has_link)
+            if (repeated := self._check_decision(connection, decision, has_link=has_link)) is not None:
+                return repeated
             at_us = writes.put_judgement(connection, decision, at_us)
             pair = (decision.question_id, decision.candidate_id)
             made_link = False
@@ -153,8 +156,8 @@ class JudgementStore(Database):
             entry = LogEntry(0, *pair, decision.verdict, decision.by, made_link=made_link)  # type: ignore[arg-type]
             return _add(connection, entry, at_us)
 
-    def _check_decision(self, connection: Connection, decision: Feedback, *, has_link: bool) -> None:
-        """Raise InputError or UnknownIdError unless a decision can be stored."""
+    def _check_decision(self, connection: Connection, decision: Feedback, *, has_link: bool) -> LogEntry | None:
+        """Return the entry that a decision repeats; raise InputError or UnknownIdError unless it can be stored."""
         rows.check_feedback(decision)
         check_name(decision.by)
         if decision.verdict == "withdrawn":
@@ -164,22 +167,30 @@ class JudgementStore(Database):
             writes.require_question(connection, identifier)
         stands = connection.execute(f"{_ENTRY} WHERE {OF_PAIR} AND {_STANDS}", (*pair, *pair[::-1])).fetchone()
         if stands is not None:
-            by = f" by {stands['judge']}" if stands["judge"] else ""
-            message = f"{pair[0]!r} and {pair[1]!r} were decided{by} to be {stands['kind']}, by entry {stands['num']}"
-            raise InputError(message, f"undo entry {stands['num']} first")
+            standing = entry_of(stands)
+            is_same = (standing.kind, standing.by) == (decision.verdict, decision.by)
+            if is_same and decision.verdict == "different":
+                return standing
+            is_linked = not has_link or pair[1] in self.originals_of(pair[:1]).get(pair[0], ())
+            if is_same and is_linked and pair == (standing.question_id, standing.candidate_id):
+                return standing
+            message = f"{pair[0]!r} and {pair[1]!r} were decided{_by(standing)} to be {standing.kind}"
+            raise ConflictError(f"{message}, by entry {standing.number}", f"undo entry {standing.number} first")
         if has_link and decision.verdict == "duplicate":
             refuse_chain(self.originals_of(pair), *pair)
+        return None
 
     def undo(self, number: int, by: str = "") -> LogEntry:
         """Undo a decision, and return the entry that says so.
 
         The judgement before it counts again, unless the pair was judged since. The link that it made goes, unless a
         person, a load or a forum that is followed has made it too. What was written to another forum stays there; what
-        waits to be is cancelled.
+        waits to be is cancelled. Who repeats their own gets the entry that says so, and nothing changes.
 
         Raises:
             UnknownIdError: the log has no such entry.
-            InputError: it is no decision, or was undone already.
+            ConflictError: somebody else has undone it.
+            InputError: it is no decision.
         """
         check_name(by)
         at_us = time.time_ns() // 1000
@@ -191,7 +202,11 @@ class JudgementStore(Database):
             if row["kind"] not in ("duplicate", "different"):
                 raise InputError(f"entry {number} is no decision: {row['kind']}", "name a decision")
             if row["undone"]:
-                raise InputError(f"entry {number} was undone already", "list the log to see what stands")
+                undoing = entry_of(connection.execute(f"{_ENTRY} WHERE undoes = ?", (number,)).fetchone())
+                if undoing.by == by:
+                    return undoing
+                message = f"entry {number} was undone already{_by(undoing)}, by entry {undoing.number}"
+                raise ConflictError(message, "nothing is left to undo; decide on the pair anew")
             return _undo(connection, entry_of(row), by, at_us)
 
     def log(self, limit: int, before: int = 0, *, pair: tuple[str, str] | None = None) -> list[LogEntry]:
@@ -282,6 +297,10 @@ def refuse_chain(originals: dict[str, tuple[str, ...]], duplicate: str, original
     ends = [name for name in waiting if name not in originals]
     hint = f"link {duplicate!r} to {ends[0]!r}" if ends else f"these are a circle: unlink {original!r} first"
     raise InputError(f"{original!r} is a duplicate itself: {way}", hint)
+
+
+def _by(entry: LogEntry) -> str:
+    return f" by {entry.by}" if entry.by else ""
 
 
 def check_name(by: str) -> None:
