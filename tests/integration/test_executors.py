@@ -137,7 +137,8 @@ def test_pairs_of_a_block_are_those_of_each_question_alone(
         forum.add([Question(f"copy{num}", one.title, one.body, markup=one.markup) for num, one in enumerate(held[:5])])
         forum.add([Question(f"title{num}", one.title) for num, one in enumerate(held[:5])])
         forum.add([Question(f"tie{num}", held[7].title, f"it is for number{num}") for num in range(9)])
-        forum.add([Question("empty", "", "<p></p>", markup="html"), Question("stop", "the", "of")])
+        forum.store.add_questions([Question("empty", "", "<p></p>", markup="html"), Question("stop", "the", "of")])
+        forum.catch_up()
         forum.delete([one.id for one in held[20:25]])
         forum.pairs.read_texts()
         asked = forum.store.questions_by_num(

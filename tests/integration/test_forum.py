@@ -94,6 +94,23 @@ def test_no_words_find_nothing_and_more_hits_than_questions_are_no_error(small: 
     assert sorted(ids(small, "printer", k=1000)) == ["1", "3"]
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question("1", ""),
+        Question("1", "   ", "\n"),
+        Question("new", "", "<p> </p>", "html"),
+        Question("new", "", "\x00"),
+    ],
+)
+def test_a_question_without_text_is_refused_and_wipes_none(small: Forum, question: Question) -> None:
+    before = small.question("1")
+    for change in (small.put, small.add, small.edit, small.put_unindexed):
+        with pytest.raises(InputError, match="empty"):
+            change([Question("other", "Printer jams"), question])
+    assert (small.question("1"), len(small)) == (before, 3)
+
+
 def test_a_text_where_several_are_expected_is_refused(small: Forum) -> None:
     for wrong in ({"tags": "wifi"}, {"exclude_ids": "12"}):
         with pytest.raises(SettingError, match="is the text"):

@@ -197,7 +197,8 @@ def test_what_was_judged_different_from_the_first_of_its_text_is_the_pair_of_the
 
 
 def test_questions_without_words_are_not_of_the_same_text(forum: Forum) -> None:
-    forum.add([Question("x", "", "<img src='a.png'>", markup="html"), Question("y", " ", "")])
+    forum.store.add_questions([Question("x", "", "<img src='a.png'>", markup="html"), Question("y", " ", "")])
+    forum.catch_up()
     assert groups(forum) == [{"a", "b"}]
 
 

@@ -20,6 +20,7 @@ from askalike.errors import (
     EngineError,
     ForumExistsError,
     ForumNotFoundError,
+    InputError,
     SettingError,
 )
 from askalike.executors import Executor
@@ -52,6 +53,7 @@ from askalike.index.milvus.choice import name_engine
 from askalike.index.vector_sets import VectorsState
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.frame import ReadOptions
+from askalike.readers.values import Unreadable, check_has_text
 from askalike.records import TABLES, Form, batches
 from askalike.search import Searcher
 from askalike.search.rankers import PROBABILITY
@@ -359,7 +361,7 @@ class Forum:
     ) -> Hits:
         """Return the ``k`` earlier questions that are most similar to a new one, best first: ``search`` in short.
 
-        A question that is linked as a duplicate gives way to its original.
+        A question that is linked as a duplicate gives way to its original. Without a word, nothing is found.
 
         Args:
             title, …, ranker: see ``Query``.
@@ -602,8 +604,18 @@ class Forum:
         return self.store.add_feedback(Feedback(_id(question_id), _id(candidate_id), verdict, by, draw=draw or Draw()))
 
     def _with_languages(self, questions: Question | Iterable[Question]) -> Sequence[Question]:
-        """Return questions with the languages that are detected, where nobody has said them."""
-        return list(map(self.indexes.language_tagger(), _listed(questions)))
+        """Return questions with the languages that are detected, where nobody has said them.
+
+        Raises:
+            InputError: one has no text: a search could neither find nor show it.
+        """
+        listed = _listed(questions)
+        for question in listed:
+            try:
+                check_has_text(str(question.title).strip(), str(question.body), question.markup)
+            except Unreadable as error:
+                raise InputError(f"question {question.id!r:.600}: {error}", "give it a title or a body") from error
+        return list(map(self.indexes.language_tagger(), listed))
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 
