@@ -176,7 +176,7 @@ DECIDE: Final = Operation(
     body=schemas.DecisionRequest,
     right="write",
     example={"question": "q1156", "candidate": "q1045", "verdict": "duplicate", "by": "ann"},
-    refusals=(404,),
+    refusals=(404, 409),
 )
 UNDO: Final = Operation(
     "POST",
@@ -186,7 +186,7 @@ UNDO: Final = Operation(
     body=schemas.UndoRequest,
     right="write",
     example={"number": 1, "by": "ann"},
-    refusals=(404,),
+    refusals=(404, 409),
 )
 LOG: Final = Operation(
     "GET",

@@ -108,7 +108,10 @@ class SimilarRequest(_Request, frozen=True):
     ] = ""
     fields: Annotated[
         tuple[HitField, ...],
-        Meta(description="Only these of each hit, such as question.title; else all but best_answer.html."),
+        Meta(
+            description="Only these of each hit, such as score, and question.id and question.title in any case; "
+            "else all but best_answer.html."
+        ),
     ] = ()
 
     @property
@@ -278,8 +281,13 @@ class GroupsQuery(_Request, frozen=True):
 
 # -- answers -----------------------------------------------------------------------------------------------------------
 
-Ranges = list[tuple[int, int]]
-"""(start, end) in Unicode code points, the end not included, ascending."""
+Ranges = Annotated[
+    list[Annotated[list[int], Meta(min_length=2, max_length=2)]],
+    Meta(
+        description="[start, end] of each, in Unicode code points, the end not included, ascending. "
+        'In JavaScript: [...text].slice(start, end).join("").'
+    ),
+]
 
 
 Operation = Literal["added", "edited", "unchanged", "deleted"]
@@ -365,7 +373,7 @@ if TYPE_CHECKING:
 else:
     HitField = Literal[HIT_FIELDS]
 NAMED: Final = frozenset({"id", "title"})
-"""Of a question that is sent at all, these are sent."""
+"""Of the question of a hit, these are always sent."""
 DEFAULT_FIELDS: Final = (
     *(name for name in SimilarHit.__struct_encode_fields__ if name != "best_answer"),
     *(f"best_answer.{part}" for part in PARTS["best_answer"] if part != "html"),
@@ -373,20 +381,21 @@ DEFAULT_FIELDS: Final = (
 
 
 def hit_fields(hit: SimilarHit, fields: Sequence[str]) -> dict[str, Any]:
-    """Return the named fields of a hit as JSON holds them; () are ``DEFAULT_FIELDS``.
+    """Return the named fields of a hit as JSON holds them, and which question it is; () are ``DEFAULT_FIELDS``.
 
-    >>> hit_fields(SimilarHit(1, 0.9, question=Question("a", "Title", "Body")), ("score", "question.url"))
-    {'score': 0.9, 'question': {'id': 'a', 'title': 'Title', 'url': ''}}
+    >>> hit_fields(SimilarHit(1, 0.9, question=Question("a", "Title", "Body")), ("score", "best_answer.text"))
+    {'score': 0.9, 'best_answer': None, 'question': {'id': 'a', 'title': 'Title'}}
     """
     wanted: dict[str, set[str]] = {}
     for name in fields or DEFAULT_FIELDS:
         whole, _, part = name.partition(".")
         wanted.setdefault(whole, set()).add(part)
+    wanted.setdefault("question", set()).update(NAMED)
     named: dict[str, Any] = {}
     for name, parts in wanted.items():
         value = to_builtins(getattr(hit, name), builtin_types=(datetime,))
         if "" not in parts and value is not None:
-            value = {key: part for key, part in value.items() if key in parts or (name == "question" and key in NAMED)}
+            value = {key: part for key, part in value.items() if key in parts}
         named[name] = value
     return named
 

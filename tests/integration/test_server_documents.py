@@ -24,6 +24,7 @@ from askalike.cli.main import MESSAGES
 from askalike.data import bundled_forum
 from askalike.operations import OPERATIONS, service_document
 from askalike.server.app import build
+from askalike.server.guards import Keys
 from askalike.server.settings import ServeSettings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -41,7 +42,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("documents") / "home.forum"
     with Forum.create(folder) as forum:
         forum.load(bundled_forum())
-    with serving(build(ServeSettings(str(folder)))) as found:
+    _, secret = Keys(folder).add("documents", "write")
+    with pytest.MonkeyPatch.context() as patch, serving(build(ServeSettings(str(folder)))) as found:
+        patch.setenv("ASKALIKE_KEY", secret)
         yield found
 
 
@@ -67,6 +70,19 @@ def test_the_python_of_the_documents_runs(address: str, capsys: pytest.CaptureFi
 def test_the_documents_name_every_field_of_a_search() -> None:
     fields = service_document()["components"]["schemas"]["SimilarRequest"]["properties"]  # type: ignore[index]
     assert [name for name in fields if f"`{name}`" not in DOCUMENT] == []
+
+
+def test_every_list_of_the_openapi_document_says_what_it_holds_in_words_that_all_generators_read() -> None:
+    nodes: list[Any] = [service_document()]
+    lists = 0
+    while nodes:
+        node = nodes.pop()
+        nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+        if isinstance(node, dict) and node.get("type") == "array":
+            lists += 1
+            assert "prefixItems" not in node, node
+            assert isinstance(node.get("items"), dict), node
+    assert lists > 10
 
 
 def test_the_openapi_document_says_where_the_service_is_and_has_an_example_of_each_body() -> None:

@@ -67,6 +67,10 @@ def test_what_holds_no_forum_is_not_found(serve: Serve) -> None:
         answer = client.get(path)
         assert answer.status_code == 404, path
         assert answer.json()["error"]
+    answer = client.post("/cardan/v1/similar", json={"title": "x"})
+    refusal = {"error": "there is no forum 'cardan'", "hint": "/v1/forums lists them"}
+    assert (answer.status_code, answer.json()) == (404, refusal)
+    assert "/v1/forums" in client.post("/v1/similar", json={"title": "x"}).json()["hint"]
 
 
 OUTSIDE = (

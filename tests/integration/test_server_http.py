@@ -92,6 +92,9 @@ def test_a_hit_has_only_the_fields_that_are_asked_for(client: TestClient) -> Non
     assert hit.keys() == {"score", "question", "best_answer"}
     assert hit["question"] == {"id": "1", "title": hit["question"]["title"], "url": ""}
     assert hit["best_answer"] == {"html": "<p>Move it</p>"}
+    (hit,) = search(client, fields=["score"]).json()["hits"]
+    assert hit.keys() == {"score", "question"}
+    assert hit["question"].keys() == {"id", "title"}
     refused = search(client, fields=["question.nothing"])
     assert refused.status_code == 422
     assert "fields" in refused.json()["error"]
@@ -168,6 +171,9 @@ def test_a_question_is_put_read_and_deleted(client: TestClient) -> None:
     assert search(client, title="toaster", id="new").json()["hits"] == []
     assert client.get("/v1/questions?limit=1").json()["questions"][0]["id"] == "new"
     assert client.put("/v1/questions/new", json={"title": "x", "id": "old"}).status_code == 422
+    refused = client.put("/v1/questions/new", json={"title": "  "})
+    assert (refused.status_code, refused.json()["error"]) == (422, "question 'new': title and body are empty")
+    assert search(client, title="toaster").json()["hits"][0]["question"]["id"] == "new"
     assert client.delete("/v1/questions/new").json()["operation"] == "deleted"
     assert client.delete("/v1/questions/new").status_code == 404
     assert search(client, title="toaster").json()["hits"] == []
@@ -443,6 +449,17 @@ def test_elsewhere_a_key_says_who_may_do_what(folder: Path, other: Any) -> None:
     assert status("PUT", "/v1/questions/k", None, **body) == 401
     assert status("PUT", "/v1/questions/k", read, **body) == 403
     assert status("POST", "/v1/decisions", read, json={}) == 403
+    for header, error, hint in (
+        (None, "a key that may write is needed", "send it as Authorization: Bearer KEY"),
+        (
+            "Bearer ask_wrong",
+            "the key is not known",
+            'create one that may write with "askalike keys FORUM --add write"',
+        ),
+        (f"Basic {write}", "the header Authorization holds no key", "send it as Authorization: Bearer KEY"),
+    ):
+        answer = away.put("/v1/questions/k", headers={"Authorization": header} if header else {}, **body)
+        assert (answer.status_code, answer.json()) == (401, {"error": error, "hint": hint})
     assert status("PUT", "/v1/questions/k", write, **body) == 200
     assert status("DELETE", "/v1/questions/k", write) == 200
     assert (
@@ -491,6 +508,17 @@ def test_a_page_of_an_allowed_site_can_read(other: Any) -> None:
     assert voted.status_code == 200  # a vote does not
     refused = allowed.post("/v1/similar", json={}, headers=origin)
     assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (422, "https://forum.example")
+
+
+def test_the_log_names_a_site_whose_pages_may_not_read_once(other: Any, caplog: pytest.LogCaptureFixture) -> None:
+    client = other(allow_origins=("https://forum.example",))
+    asked = {"Access-Control-Request-Method": "POST"}
+    with caplog.at_level(logging.WARNING, logger="askalike.server"):
+        for origin in ("https://forum.example", "https://other.example", "https://other.example"):
+            client.options("/v1/similar", headers={**asked, "Origin": origin})
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "'https://other.example'" in line
+    assert "--allow-origin" in line
 
 
 def test_who_asks_too_often_is_told_to_wait(other: Any) -> None:

@@ -19,6 +19,7 @@ import pytest
 from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.schemas import (
+    DecisionRequest,
     PairsQuery,
     SimilarRequest,
 )
@@ -121,12 +122,47 @@ def test_a_moment_that_is_none_is_refused_by_its_name(moment: str) -> None:
     assert refusal_of(refused.value).status == 422
 
 
-def test_a_refusal_names_the_field_and_never_its_value() -> None:
-    for field in ({"markup": "my secret"}, {"tags": ["a", "my secret" * 20]}, {"k": "my secret"}):
+def test_a_refusal_names_the_field_and_no_value_that_may_be_anything() -> None:
+    for field in ({"tags": ["a", "my secret" * 20]}, {"k": "my secret"}):
         with pytest.raises(Refused) as refused:
             parse_body(SimilarRequest, json.dumps({"title": "a", **field}).encode())
         assert refused.value.error.startswith(next(iter(field)))
         assert "secret" not in refused.value.error
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "hint"),
+    [
+        (
+            {"fields": ["question.ulr"]},
+            "fields[0]: 'question.ulr' is",
+            "did you mean question.url? expected one of ans",
+        ),
+        ({"markup": "bbcode"}, "markup: 'bbcode' is", "expected one of html, markdown, plain; see /openapi.json"),
+        ({"markup": 3}, "markup: Expected `str`", "expected one of html, markdown, plain; see /openapi.json"),
+        ({"markup": "x" * 10_000}, f"markup: '{'x' * 100}' is", "expected one of html"),
+        ({"titel": "x"}, "the body: `titel` is not a field", "did you mean title? the fields are title, body,"),
+        ({"k": 101}, "k: Expected `int` <= 100", "see /openapi.json"),
+        ([], "the body: Expected `object`", "the fields are title, body,"),
+    ],
+)
+def test_a_refusal_names_what_is_taken_in_place_of_a_wrong_value(body: object, error: str, hint: str) -> None:
+    with pytest.raises(Refused) as refused:
+        parse_body(SimilarRequest, json.dumps(body).encode())
+    assert refused.value.error.startswith(error)
+    assert refused.value.hint.startswith(hint)
+
+
+def test_a_refusal_names_the_fields_of_what_is_within_and_of_the_query_string() -> None:
+    decision = {"question": "a", "candidate": "b", "verdict": "different", "draw": {"bye": 1}}
+    with pytest.raises(Refused) as refused:
+        parse_body(DecisionRequest, json.dumps(decision).encode())
+    assert refused.value.error == "draw: `bye` is not a field"
+    assert refused.value.hint.startswith("did you mean by? the fields are by, probability;")
+    with pytest.raises(Refused) as refused:
+        parse_query(PairsQuery, b"sampel=1")
+    assert refused.value.error == "the query string: `sampel` is not a field"
+    assert refused.value.hint.startswith("did you mean sample? the fields are cursor,")
 
 
 @pytest.mark.parametrize(
@@ -666,7 +702,7 @@ def test_many_images_that_never_end_take_no_time_to_speak_of() -> None:
     ],
 )
 def test_words_are_found_where_they_stand(text: str, expected: list[tuple[int, int]]) -> None:
-    assert highlights(text, [Match("printer", "title", 1.0)], ANALYZER) == expected
+    assert highlights(text, [Match("printer", "title", 1.0)], ANALYZER) == list(map(list, expected))
     assert highlights(text, [], ANALYZER) == []
 
 
@@ -686,7 +722,7 @@ def test_words_are_found_where_the_tokens_are_in_scripts_without_spaces(
     text: str, words: list[str], expected: list[tuple[int, int]]
 ) -> None:
     found = highlights(text, [Match(word, "title", 1.0) for word in words], ANALYZER)
-    assert found == expected
+    assert found == list(map(list, expected))
 
 
 def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:

@@ -70,6 +70,9 @@ HEADERS: Final[Mapping[str, str]] = {
 }
 """Headers of every reply that does not set its own."""
 
+MOST_NAMED_ORIGINS: Final = 100
+"""Of origins that are not allowed, so many are named in the log, each once."""
+
 PREFLIGHT: Final[Mapping[str, str]] = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
     "Access-Control-Allow-Headers": "Authorization, Content-Type",
@@ -125,6 +128,7 @@ class Application:
         self.forum = forum
         self._files = files
         self._fixed = {path: methods for path, methods in routes.items() if "{" not in path}
+        self._refused_origins: set[str] = set()
         self._named = [(path.split("/"), methods) for path, methods in routes.items() if "{" in path]
 
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
@@ -167,6 +171,7 @@ class Application:
             check_host(request.headers, access.host_names)
         check_no_key(f"{request.path}?{request.query_string.decode('latin-1')}")
         if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
+            self._note_origin(request.headers.get("origin", "")[:200])
             return Reply(b"", status=204, headers=PREFLIGHT)
         path, methods = self._find(request)
         method = "GET" if request.method == "HEAD" else request.method
@@ -178,6 +183,13 @@ class Application:
             message = f"method not allowed: {request.method}; this path takes {taken}"
             raise Refused(405, message, "see /openapi.json", {"Allow": taken})
         return self._file(request)
+
+    def _note_origin(self, origin: str) -> None:
+        """Name an origin in the log whose pages ask for what they may not read: its browser tells its page nothing."""
+        allowed, refused = self.forum.access.settings.allow_origins, self._refused_origins
+        if origin not in allowed and origin not in refused and len(refused) < MOST_NAMED_ORIGINS:
+            refused.add(origin)
+            LOG.warning("pages of %r may not read answers; name their site with --allow-origin", origin)
 
     def _find(self, request: Request) -> tuple[str, Mapping[str, Endpoint]]:
         """Return the route of a path and what answers, by method; the request gets the values of the path's names."""

@@ -29,7 +29,7 @@ from askalike.server.app import CONTENT_POLICY, Application, static_files
 from askalike.server.guards import CHALLENGE, Access, Keys
 from askalike.server.metrics import Counters, Metrics
 from askalike.server.problem import Refused
-from askalike.server.requests import Reply, Request
+from askalike.server.requests import LONGEST_NAME, Reply, Request
 from askalike.server.routes import forum_routes, health
 from askalike.server.service import SOON, ServedForum, Service, not_ready
 from askalike.server.settings import ServeSettings
@@ -118,6 +118,14 @@ class Forums(Application):
         if self._holds(name):
             return Reply(b"", status=HTTPStatus.TEMPORARY_REDIRECT, headers={"Location": f"{name}/"})
         return await super()._answer(request)
+
+    def _file(self, request: Request) -> Reply:
+        name, slash, _ = request.path.removeprefix("/").partition("/")
+        if name and slash and name not in self._reserved:
+            raise Refused(404, f"there is no forum {name[:LONGEST_NAME]!r}", "/v1/forums lists them")
+        if request.path not in self._files:
+            raise Refused(404, "there is nothing at this path", "a forum's paths begin with its name: see /v1/forums")
+        return super()._file(request)
 
     def stop_soon(self) -> None:
         """Report that the service is not ready, and start no more background work."""

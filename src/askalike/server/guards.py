@@ -230,6 +230,7 @@ def _digest(secret: str) -> str:
 LOOPBACK_NAMES: Final = frozenset(["localhost", "127.0.0.1", "[::1]"])
 ALL: Final = frozenset(["read", "write"])
 CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="askalike"'}
+_SEND: Final = "send it as Authorization: Bearer KEY"
 MAX_CLIENTS: Final = 10_000
 """Clients whose buckets are kept, the latest ones; a dropped client starts with a full bucket."""
 
@@ -347,8 +348,11 @@ class Access:
         self.host_names = host_names(settings)
         self.rights_without_key = rights_without_key(settings)
 
-    def visitor(self, headers: Mapping[str, str]) -> Visitor:
+    def visitor(self, headers: Mapping[str, str], right: Right = "read") -> Visitor:
         """Return what a request may do, and the name of its key.
+
+        Args:
+            right: what it needs, as a refusal says.
 
         Raises:
             Refused: 401, a key was sent that is not known.
@@ -357,9 +361,12 @@ class Access:
         if not authorization:
             return Visitor(self.rights_without_key)
         kind, _, secret = authorization.partition(" ")
-        key = self.keys.get(secret.strip()) if kind.lower() == "bearer" else None
+        if kind.lower() != "bearer":
+            raise Refused(401, "the header Authorization holds no key", _SEND, CHALLENGE)
+        key = self.keys.get(secret.strip())
         if key is None:
-            raise Refused(401, "the key is not known", 'create one with "askalike keys FORUM --add read"', CHALLENGE)
+            hint = f'create one that may {right} with "askalike keys FORUM --add {right}"'
+            raise Refused(401, "the key is not known", hint, CHALLENGE)
         return Visitor(ALL if key.may == "write" else frozenset(["read"]), key.name, has_key=True)
 
     def count(self, client_key: str) -> None:
@@ -384,12 +391,12 @@ class Access:
         Raises:
             Refused: 401 or 403, they may not.
         """
-        visitor = self.visitor(headers)
+        visitor = self.visitor(headers, right)
         if right not in visitor.rights:
             if visitor.has_key:
                 hint = 'make one that may with "askalike keys FORUM --add write"'
                 raise Refused(403, f"this key may not {right}", hint)
-            raise Refused(401, "a key is needed", "send it as Authorization: Bearer KEY", CHALLENGE)
+            raise Refused(401, f"a key that may {right} is needed", _SEND, CHALLENGE)
         if is_change and not visitor.has_key:
             check_origin(headers, self.settings.allow_origins if right == "read" else ())
         return visitor

@@ -177,13 +177,13 @@ def highlights(text: str, matched: Sequence[Match], analyzer: Analyzer) -> Range
 
     >>> from askalike.text.settings import TextSettings
     >>> highlights("Printers print. A printer!", [Match("printer", "title", 1.0)], Analyzer(TextSettings()))
-    [(0, 8), (18, 25)]
+    [[0, 8], [18, 25]]
     """
     wanted = set(analyzer.terms(" ".join({match.word for match in matched})))
-    ranges: list[tuple[int, int]] = []
+    ranges: list[list[int]] = []
     for start, end in analyzer.spans_among(text, wanted):
         if ranges and start <= ranges[-1][1]:
-            ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
+            ranges[-1][1] = max(end, ranges[-1][1])
         else:
-            ranges.append((start, end))
+            ranges.append([start, end])
     return ranges

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
+from msgspec import inspect
 
 from askalike.operations import JSON
 from askalike.server.guards import client_of, rate_key
@@ -23,6 +25,7 @@ LONGEST_NAME: Final = 100
 _FAULT: Final = re.compile(r"(?P<fault>.*?)(?: - at `(?:key in )?\$\.?(?P<field>.*)`)?", re.DOTALL)
 """How msgspec says what is wrong, and where."""
 _UNKNOWN: Final = "Object contains unknown field `"
+_NO_CHOICE: Final = "Invalid enum value "
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ def parse_body(kind: type[_Body], content: bytes) -> _Body:
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
-        raise _unfit(kind, error) from error
+        raise _unfit(kind, error, "the body") from error
     except msgspec.DecodeError as error:
         raise Refused(400, f"the body is not JSON: {error}", "send one JSON object") from error
     except UnicodeDecodeError as error:
@@ -150,7 +153,7 @@ def parse_query(kind: type[_Body] | None, query: bytes) -> _Body | None:
     try:
         return msgspec.convert({name: value for name, value in values.items() if value}, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise _unfit(kind, error) from error
+        raise _unfit(kind, error, "the query string") from error
 
 
 def path_values(values: Mapping[str, str]) -> dict[str, str]:
@@ -165,13 +168,48 @@ def path_values(values: Mapping[str, str]) -> dict[str, str]:
         raise Refused(400, "the path is not UTF-8", "percent-encode it as UTF-8") from error
 
 
-def _unfit(kind: type[msgspec.Struct], error: msgspec.ValidationError) -> Refused:
-    """Return the refusal of a value that does not fit; it names the field and never repeats the value."""
+def _unfit(kind: type[msgspec.Struct], error: msgspec.ValidationError, whole: str) -> Refused:
+    """Return the refusal of a value that does not fit, with the names or the values that are taken in its place.
+
+    Args:
+        whole: what was read.
+    """
     parts = _FAULT.fullmatch(str(error))
-    fault, field = (parts["fault"], parts["field"] or "the body") if parts else (str(error), "the body")
+    fault, field = (parts["fault"], parts["field"] or "") if parts else (str(error), "")
+    expected, hint = _type_at(kind, field), "see /openapi.json"
     if fault.startswith(_UNKNOWN):
-        fault = f"`{fault.removeprefix(_UNKNOWN)[:-1][:LONGEST_NAME]}` is not a field"
-    elif fault.startswith("Invalid enum value"):
-        fault = "not one of the values that it may have"
-    names = ", ".join(kind.__struct_encode_fields__)
-    return Refused(422, f"{field[:LONGEST_NAME]}: {fault}", f"the fields are {names}; see /openapi.json")
+        name = fault.removeprefix(_UNKNOWN)[:-1][:LONGEST_NAME]
+        fault = f"`{name}` is not a field"
+    elif fault.startswith(_NO_CHOICE):
+        name = fault.removeprefix(_NO_CHOICE)[1:-1][:LONGEST_NAME]
+        fault = f"{name!r} is not a value that it may have"
+    else:
+        name = ""
+    choices: list[str] = []
+    if isinstance(expected, inspect.LiteralType):
+        choices = [str(value) for value in expected.values]
+        hint = f"expected one of {', '.join(choices)}; {hint}"
+    elif isinstance(expected, inspect.StructType):
+        choices = [field.encode_name for field in expected.fields]
+        hint = f"the fields are {', '.join(choices)}; {hint}"
+    if near := difflib.get_close_matches(name, choices, 1):
+        hint = f"did you mean {near[0]}? {hint}"
+    return Refused(422, f"{field[:LONGEST_NAME] or whole}: {fault}", hint)
+
+
+def _type_at(kind: type[msgspec.Struct], path: str) -> inspect.Type:
+    """Return the type that a path such as ``draw.by`` or ``fields[0]`` leads to, as msgspec writes it."""
+    node = _bare(inspect.type_info(kind))
+    for part in re.findall(r"[^.\[\]]+", path):
+        if isinstance(node, inspect.StructType):
+            node = _bare(next(field.type for field in node.fields if field.encode_name == part))
+        elif isinstance(node, inspect.VarTupleType):
+            node = _bare(node.item_type)
+    return node
+
+
+def _bare(node: inspect.Type) -> inspect.Type:
+    """Return a type without its bounds, and of one that may be null the other."""
+    while isinstance(node, inspect.Metadata | inspect.UnionType):
+        node = node.type if isinstance(node, inspect.Metadata) else node.types[0]
+    return node
