@@ -773,6 +773,8 @@ OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
     ),
     "ramn-states-travel": forum_states("travel"),
     "ramn-states-travel-compared": forum_differences("travel"),
+    "ramn-states-slicer": forum_states("slicer"),
+    "ramn-states-slicer-compared": forum_differences("slicer"),
     "das2016": Table(
         "das2016",
         {
