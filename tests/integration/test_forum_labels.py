@@ -13,7 +13,15 @@ from tests.command import Run
 
 from askalike import Forum, Question
 from askalike.errors import FormatError, InputError, SettingError
-from askalike.search.thresholds import Promise, clopper_pearson, clustered_share, components, labelled_threshold, needed
+from askalike.search.thresholds import (
+    Promise,
+    calibration_error,
+    clopper_pearson,
+    clustered_share,
+    components,
+    labelled_threshold,
+    needed,
+)
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -63,10 +71,11 @@ def test_a_persons_judgement_outvotes_a_label(forum: Forum) -> None:
 
 
 def test_labels_prove_a_threshold_for_pairs_like_them_in_every_door(forum: Forum) -> None:
-    threshold = forum.thresholds.find(precision=0.9, labels=labels_of(1))
-    assert (threshold.judgements, threshold.share.value) == (100, 1.0)
-    assert threshold.share.low == pytest.approx(clopper_pearson(100, 100)[0])
-    assert threshold.about == "rests on 100 labelled pairs, and holds for pairs that are drawn as they were"
+    forum.add([Question("cat", "My cat eats grass"), Question("eggs", "How are eggs boiled?")])
+    threshold = forum.thresholds.find(precision=0.9, labels=[*labels_of(1), ("cat", "eggs", 0)])
+    assert (threshold.judgements, threshold.share.value) == (101, 100 / 101)
+    assert threshold.share.low == pytest.approx(clopper_pearson(100, 101)[0])
+    assert threshold.about == "rests on 101 labelled pairs, and holds for pairs that are drawn as they were"
     assert forum.thresholds.find(precision=0.9) == threshold
     assert forum.thresholds.least("precision:0.9") == threshold.minimum
 
@@ -74,8 +83,51 @@ def test_labels_prove_a_threshold_for_pairs_like_them_in_every_door(forum: Forum
 def test_labels_that_prove_nothing_promise_nothing(forum: Forum) -> None:
     threshold = forum.thresholds.find(precision=0.9, labels=labels_of(0))
     assert (threshold.minimum, threshold.judgements, threshold.share.value) == (None, 0, 0.0)
-    assert threshold.about == "no minimum is proved by 100 labelled pairs"
-    assert "an estimate, not a promise" in forum.thresholds.find(precision=0.01).about
+    assert threshold.about.startswith("no minimum is proved by 100 labelled pairs: nearest came ")
+    assert threshold.about.endswith("more labels like these would not prove it")
+    assert forum.thresholds.find(precision=0.9) == threshold, "labels that deny it outweigh an estimate"
+    assert forum.thresholds.least("precision:0.9") == 1.0
+
+
+def test_few_labels_leave_the_estimate(forum: Forum) -> None:
+    about = forum.thresholds.find(precision=0.9, labels=labels_of(0)[:20]).about
+    assert about == "no minimum is proved by 20 labelled pairs: it takes at least 58"
+    estimate = forum.thresholds.find(precision=0.9)
+    assert estimate.judgements == 0
+    assert "no judged pair was drawn by chance" in estimate.about
+    assert estimate.about.endswith(about)
+
+
+def test_labels_of_duplicates_alone_prove_no_precision(forum: Forum) -> None:
+    report = forum.thresholds.label([*labels_of(1)[:80], *labels_of("")[80:]])
+    assert (report.pairs, len(report.left_out)) == (80, 20)
+    threshold = report.threshold(Promise("precision", 0.9))
+    assert (threshold.minimum, threshold.judgements) == (None, 0)
+    assert "all 80 labelled pairs are duplicates" in threshold.about
+    assert forum.thresholds.find(precision=0.9).judgements == 0
+    assert report.threshold(Promise("recall", 0.9)).judgements == 80
+
+
+def test_labels_that_contradict_each_other_are_left_out_and_named(forum: Forum) -> None:
+    first, second, _ = labels_of(1)[0]
+    report = forum.thresholds.label([(first, second, 1), *labels_of(1)[1:], (second, first, 0)])
+    assert (report.pairs, report.stored) == (99, 99)
+    reason = "another row says the opposite of this pair"
+    assert [(unused.row, unused.reason) for unused in report.left_out] == [(0, reason), (100, reason)]
+
+
+def test_an_id_that_the_forum_lacks_is_no_text(forum: Forum) -> None:
+    report = forum.thresholds.label([*labels_of(1)[:2], ("printer-attic-a", "printer-attik-b", 1)])
+    assert report.pairs == 2
+    [unused] = report.left_out
+    assert (unused.row, unused.reason) == (2, "'printer-attik-b' is no id of the forum, as those of other rows are")
+
+
+def test_calibration_is_told_before_and_with_the_labels(forum: Forum) -> None:
+    for _ in range(2):  # labels that are there already do not hide what the package says
+        report = forum.thresholds.label(labels_of(0))
+        assert sum(group.judged for group in report.before) == sum(group.judged for group in report.after) == 100
+        assert calibration_error(report.after) < calibration_error(report.before)
 
 
 def test_titles_are_found_and_other_texts_are_measured_alone(forum: Forum) -> None:
@@ -145,10 +197,27 @@ def test_the_command_shows_the_curve_and_what_is_proved(run: Run, forum: Forum, 
     assert shown.code == 0
     assert "100 labelled pairs, 100 of them the same; 100 are pairs of the forum's questions" in shown.out
     assert "█" * 20 in shown.out
-    assert "rests on 100 labelled pairs" in shown.out
+    assert "before the labels, off by " in shown.out
+    assert "no minimum promises that 90 % of what is shown are duplicates" in shown.out
+    assert "all 100 labelled pairs are duplicates" in shown.out
     found = run("threshold", forum.path, "--labels", path, "--recall", 0.9, "--json").json
     assert (found["promise"], found["is_proved"], found["pairs"], found["stored"]) == ("recall", True, 100, 0)
     assert found["curve"][0]["precision"] == 1.0
+    assert found["before"][0]["judged"] <= 100 >= found["after"][0]["judged"]
+
+
+def test_what_the_command_proposes_does_what_the_labels_prove(run: Run, forum: Forum, tmp_path: Path) -> None:
+    forum.add([Question("cat", "My cat eats grass"), Question("eggs", "How are eggs boiled?")])
+    path = tmp_path / "pairs.csv"
+    lines = "".join(f"{a},{b},{same}\n" for a, b, same in [*labels_of(1), ("cat", "eggs", 0)])
+    path.write_text(f"question1,question2,is_duplicate\n{lines}")
+    forum.close()
+    assert "--minimum precision:0.9\n" in run("threshold", forum.path, "--labels", path).out
+    texts = "".join(f"{a.replace('-', ' ')},{b.replace('-', ' ')},{same}\n" for a, b, same in labels_of(1)[:70])
+    path.write_text(f"question1,question2,is_duplicate\n{texts}" + "".join(f"grass {n},eggs,0\n" for n in range(30)))
+    shown = run("threshold", forum.path, "--labels", path, "--precision", 0.8)
+    assert "--minimum 0." in shown.out, "by other texts a number, not a promise"
+    assert "precision:0.8 is 0." in shown.out
 
 
 # -- worked examples -------------------------------------------------------------------------------------------
@@ -172,16 +241,26 @@ def test_a_labelled_precision_stops_at_the_first_threshold_that_fails() -> None:
     count = 2 * needed(0.9)
     likely = np.array([0.9] * count + [0.5] * count)
     is_same = np.array([True] * count + [False] * count)
-    minimum, share = labelled_threshold(Promise("precision", 0.9), likely, is_same, np.arange(2 * count))
-    assert minimum == 0.9
-    assert (share.value, share.low) == (1.0, pytest.approx(0.05 ** (1 / count)))
-    few = labelled_threshold(Promise("precision", 0.9), likely[1:count], is_same[1:count], np.arange(count - 1))
-    assert few[0] is None
+    proved = labelled_threshold(Promise("precision", 0.9), likely, is_same, np.arange(2 * count))
+    assert proved.minimum == 0.9
+    assert (proved.share.value, proved.share.low) == (1.0, pytest.approx(0.05 ** (1 / count)))
+    few = labelled_threshold(Promise("precision", 0.9), likely[1:], is_same[1:], np.arange(2 * count - 1))
+    assert few.minimum is None
 
 
 def test_a_labelled_recall_takes_the_greatest_minimum_that_is_proved() -> None:
     likely = np.array([0.9] * 95 + [0.3] * 5 + [0.1] * 50)
     is_same = np.array([True] * 100 + [False] * 50)
-    minimum, share = labelled_threshold(Promise("recall", 0.9), likely, is_same, np.arange(150))
+    proved = labelled_threshold(Promise("recall", 0.9), likely, is_same, np.arange(150))
     assert clopper_pearson(95, 100)[0] < 0.9, "of the greater minimum not enough is sure"
-    assert (minimum, share.value, share.high) == (0.3, 1.0, 1.0)
+    assert (proved.minimum, proved.share.value, proved.share.high) == (0.3, 1.0, 1.0)
+
+
+def test_labels_say_how_many_more_would_prove_a_precision() -> None:
+    """Of the likeliest 100 pairs 92 are the same: more than .9, and not surely; of the others none is."""
+    likely = np.repeat(np.linspace(0.99, 0.01, 10), 20)
+    is_same = np.array(([True] * 18 + [False, False] + [True] * 19 + [False]) * 3 + [False] * 80)
+    threshold = labelled_threshold(Promise("precision", 0.9), likely, is_same, np.arange(200))
+    assert threshold.minimum is None
+    assert "are the same (at least " in threshold.about
+    assert threshold.about.endswith("labels like these would prove one")

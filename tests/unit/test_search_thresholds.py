@@ -115,6 +115,38 @@ def test_the_least_number_that_proves_a_share(share: float, count: int) -> None:
     assert clopper_pearson(count, count)[0] >= share > clopper_pearson(count - 1, count - 1)[0]
 
 
+def test_a_precision_that_the_first_pairs_miss_is_proved_by_the_next_by_hand() -> None:
+    """Of 58 pairs three differ, of the 58 after them none: three of 58 may be chance at .9, three of 116 are not.
+
+    116 pairs hold two beginnings, so that each may err with probability .025.
+    """
+    likely = np.linspace(0.99, 0.5, 116)
+    is_same = np.array([0.0] * 3 + [1.0] * 113)
+
+    def chance(count: int) -> float:
+        """Return how probable three or fewer of so many differ where one of ten does."""
+        return sum(math.comb(count, wrong) * 0.1**wrong * 0.9 ** (count - wrong) for wrong in range(4))
+
+    assert chance(58) > 0.05 > 0.025 > chance(116)
+    strata, sizes = np.zeros(116, dtype=int), np.array([116.0])
+    found, share = drawn_threshold(Promise("precision", 0.9), likely, is_same, strata, sizes)
+    assert (found, share.value) == (0.5, 113 / 116)
+    assert share.low == pytest.approx(clopper_pearson(113, 116)[0])
+    assert drawn_threshold(Promise("precision", 0.9), likely[:115], is_same[:115], strata[:115], sizes)[0] is None
+
+
+@pytest.mark.parametrize("share", [0.7, 0.9])
+def test_precision_just_below_the_promise_is_proved_in_at_most_one_of_twenty_samples(share: float) -> None:
+    """The worst case: at every threshold the precision is just below, so that any proof is an error."""
+    chance, count, rounds = np.random.default_rng(5), 240, 300
+    likely, strata, sizes = np.linspace(0.99, 0.1, count), np.zeros(count, dtype=int), np.array([float(count)])
+    proved = 0
+    for _ in range(rounds):
+        is_same = (chance.random(count) < share - 0.001).astype(float)
+        proved += drawn_threshold(Promise("precision", share), likely, is_same, strata, sizes)[0] is not None
+    assert 0 < proved <= 0.05 * rounds + 2 * math.sqrt(0.05 * 0.95 * rounds)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "share"), [("precision", 0.6), ("recall", 0.7)])
 @pytest.mark.parametrize("spread", [1.5, 2.5])

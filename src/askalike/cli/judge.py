@@ -10,11 +10,11 @@ import typer
 from msgspec import to_builtins
 
 from askalike.cli.arguments import ForumArgument, JsonOption, command
-from askalike.cli.display import console, print_facts, print_whole
+from askalike.cli.display import console, print_whole
 from askalike.cli.messages import print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Forum
-from askalike.forum.labels import curve_lines
+from askalike.forum.labels import calibration_lines, curve_lines
 from askalike.search.thresholds import Promise, Threshold
 from askalike.types import Verdict
 
@@ -88,13 +88,16 @@ def threshold(
     if as_json:
         print_json(_object(least))
     else:
-        _show(least, forum)
+        _show(least)
+        _show_use(least, forum, least)
 
 
 def _by_labels(forum: Path, labels: Path, kind: Literal["precision", "recall"], share: float, as_json: bool) -> None:
+    promise = Promise(kind, share)
     with Forum.open(forum) as opened:
         report = opened.thresholds.label(labels)
-    least = report.threshold(Promise(kind, share))
+        least = report.threshold(promise)
+        kept = opened.thresholds.of(promise)
     if as_json:
         about_labels = {field.name: to_builtins(getattr(report, field.name)) for field in fields(report) if field.repr}
         print_json({**_object(least), **about_labels})
@@ -106,9 +109,10 @@ def _by_labels(forum: Path, labels: Path, kind: Literal["precision", "recall"], 
     if report.left_out:
         first = report.left_out[0]
         print_whole(f"{len(report.left_out):,} rows were left out, the first is row {first.row}: {safe(first.reason)}")
-    for line in curve_lines(report):
+    for line in (*curve_lines(report), "", *calibration_lines(report), ""):
         print_whole(line)
-    _show(least, forum)
+    _show(least)
+    _show_use(least, forum, kept)
 
 
 def _object(least: Threshold) -> dict[str, Any]:
@@ -125,8 +129,24 @@ def _object(least: Threshold) -> dict[str, Any]:
     }
 
 
-def _show(least: Threshold, forum: Path) -> None:
-    print_facts(_object(least))
+def _show(least: Threshold) -> None:
+    kind, share = least.promise.kind, least.share
+    what = "of what is shown are duplicates" if kind == "precision" else "of the duplicates are shown"
+    if least.minimum is None:
+        print_whole(f"no minimum promises that {100 * least.promise.share:.6g} % {what}")
+    else:
+        perhaps = "" if least.judgements else "perhaps "
+        interval = f"90 % interval {100 * share.low:.1f} to {100 * share.high:.1f} %"
+        print_whole(f"minimum {least.minimum:.4f}: {perhaps}{100 * share.value:.1f} % {what} ({interval})")
+    print_whole(f"  {least.about}")
+
+
+def _show_use(least: Threshold, forum: Path, kept: Threshold) -> None:
+    """Show how to search with a threshold: by the promise where the forum keeps it by the same, else by the number."""
+    promise = f"{least.promise.kind}:{least.promise.share:.6f}".rstrip("0")
+    minimum = promise if kept.minimum == least.minimum else f"{least.minimum or 1:.9f}".rstrip("0").rstrip(".")
     if least.minimum is not None:
-        promise = f"{least.promise.kind}:{least.promise.share:.6f}".rstrip("0")
-        print_whole(f'  {command("search", forum)} "your question" --minimum {promise}')
+        print_whole(f'  {command("search", forum)} "your question" --minimum {minimum}')
+    if kept.minimum != least.minimum:
+        meant = "no minimum" if kept.minimum is None else f"{kept.minimum:.4f}"
+        print_whole(f"{promise} is {meant} in this forum by all that was judged: {kept.about}")

@@ -32,13 +32,14 @@ from askalike.search.thresholds import (
     Floats,
     Promise,
     Threshold,
-    about_labels,
+    bins,
+    calibration_error,
     components,
     labelled_threshold,
     share_at,
 )
 from askalike.store import Store
-from askalike.types import Draw, Feedback, Verdict
+from askalike.types import Draw, Feedback, ReliabilityBin, Verdict
 
 COLUMNS: Final = (
     (("question1", "qid1", "id1", "question", "id", "title1"), "question1"),
@@ -99,6 +100,8 @@ class LabelReport:
         stored: how many judgements are new.
         left_out: rows that were not measured.
         curve: by the probabilities that the forum says from now on.
+        before, after: how right the package's probabilities are for these pairs, and those that the forum says from now
+            on, which these labels have moved.
         likely, is_same, clusters: of each pair, what ``threshold`` is proved with.  # (N,)
     """
 
@@ -108,6 +111,8 @@ class LabelReport:
     stored: int
     left_out: tuple[UnusedLabel, ...]
     curve: tuple[CurvePoint, ...]
+    before: tuple[ReliabilityBin, ...]
+    after: tuple[ReliabilityBin, ...]
     likely: Floats = field(repr=False)
     is_same: NDArray[np.bool_] = field(repr=False)
     clusters: NDArray[np.int64] = field(repr=False)
@@ -117,25 +122,31 @@ class LabelReport:
 
         Its interval is that of Clopper and Pearson, with as many pairs as there would be if none shared a question.
         """
-        minimum, share = labelled_threshold(promise, self.likely, self.is_same, self.clusters)
-        about = about_labels(self.pairs)
-        if minimum is None:
-            about = f"no minimum is proved by {self.pairs:,} labelled pairs"
-        return Threshold(promise, minimum, share, 0 if minimum is None else self.pairs, about)
+        return labelled_threshold(promise, self.likely, self.is_same, self.clusters)
 
 
 def take_labels(store: Store, indexes: Indexes, labels: Any) -> LabelReport:
     """Store labels as judgements, and measure; see ``Thresholds.label``."""
     rows, left_out = _read(labels)
-    usable, ends = list[Label](), list[tuple[str, str]]()
     named = _names(store, {end for label in rows for end in (label.first, label.second)})
-    for label in rows:
-        first, second = named.get(label.first, ""), named.get(label.second, "")
-        if (first or label.first) == (second or label.second):
-            left_out.append(UnusedLabel(label.row, "both are one question"))
+    pairs = [(named.get(label.first, label.first), named.get(label.second, label.second)) for label in rows]
+    verdicts: dict[frozenset[str], set[bool]] = {}
+    for label, pair in zip(rows, pairs, strict=True):
+        verdicts.setdefault(frozenset(pair), set()).add(label.is_same)
+    has_ids = any(end == identifier for end, identifier in named.items())
+    usable, ends = list[Label](), list[tuple[str, str]]()
+    for label, pair in zip(rows, pairs, strict=True):
+        unknown = [end for end in (label.first, label.second) if end not in named and has_ids and len(end.split()) == 1]
+        reason = f"{unknown[0][:40]!r} is no id of the forum, as those of other rows are" if unknown else ""
+        if pair[0] == pair[1]:
+            reason = "both are one question"
+        elif len(verdicts[frozenset(pair)]) > 1:
+            reason = "another row says the opposite of this pair"
+        if reason:
+            left_out.append(UnusedLabel(label.row, reason))
         else:
             usable.append(label)
-            ends.append((first, second))
+            ends.append((named.get(label.first, ""), named.get(label.second, "")))
     known = [(label, pair) for label, pair in zip(usable, ends, strict=True) if all(pair)]
     stored = _store(store, known)
     logits = _logits(store, indexes, usable, ends)
@@ -144,6 +155,8 @@ def take_labels(store: Store, indexes: Indexes, labels: Any) -> LabelReport:
         [(first or label.first, second or label.second) for label, (first, second) in zip(usable, ends, strict=True)]
     )
     likely = probability(indexes.update().moved(logits))
+    before = bins(list(zip(probability(logits).tolist(), is_same.tolist(), strict=True)))
+    after = bins(list(zip(likely.tolist(), is_same.tolist(), strict=True)))
     return LabelReport(
         len(usable),
         int(is_same.sum()),
@@ -151,6 +164,8 @@ def take_labels(store: Store, indexes: Indexes, labels: Any) -> LabelReport:
         stored,
         tuple(sorted(left_out, key=lambda unused: unused.row)),
         tuple(_curve(likely, is_same, clusters)),
+        before,
+        after,
         likely,
         is_same,
         clusters,
@@ -285,3 +300,18 @@ def curve_lines(report: LabelReport) -> Iterator[str]:
             f"{point.minimum:>5.2f} {point.shown:>7,}  {bar:<{BAR}}  {point.precision:4.2f} {interval:<13} "
             f" {point.recall:6.2f}"
         )
+
+
+def calibration_lines(report: LabelReport) -> Iterator[str]:
+    """Yield how right probabilities are for the labelled pairs, before and with them, as a picture in text."""
+    yield "how right probabilities are: what they say (░) and what the labels say (█)"
+    for name, groups in (("before the labels", report.before), ("with the labels", report.after)):
+        yield f"{name}, off by {100 * calibration_error(groups):.1f} % on average"
+        for group in groups:
+            share = group.same / group.judged
+            yield f"  {group.least:.1f} to {group.below:.1f} {group.judged:>7,}  {_bar('░', group.mean)}"
+            yield f"{'':22}{_bar('█', share)}"
+
+
+def _bar(sign: str, share: float) -> str:
+    return f"{sign * round(BAR * share):<{BAR}}  {share:4.2f}"

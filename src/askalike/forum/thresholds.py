@@ -23,7 +23,6 @@ from askalike.search.thresholds import (
     Promise,
     Share,
     Threshold,
-    about_labels,
     bins,
     components,
     drawn_threshold,
@@ -95,8 +94,9 @@ class Thresholds:
         """Return the least probability by which this share of what is shown is a duplicate, or of duplicates is shown.
 
         It rests on judged pairs that chance drew, where these are enough; else on labelled pairs. What chance drew
-        holds for pairs of a question and the five that a search for it finds best, labels for pairs like them. Where
-        neither is enough, it is an estimate by the scorer's calibration on other forums, and ``judgements`` is 0.
+        holds for pairs of a question and the five that a search for it finds best, labels for pairs like them. Labels
+        that are enough to prove a precision and do not leave it without a minimum. Where neither is enough, it is an
+        estimate by the scorer's calibration on other forums, and ``judgements`` is 0.
 
         Args:
             labels: taken first, as ``label`` takes them; then the threshold rests on these alone.
@@ -173,13 +173,16 @@ class Thresholds:
             ):
                 about = f"rests on {count:,} judged pairs that were drawn by chance"
                 return Threshold(promise, minimum, share, count, about)
+        labels = ""
         labelled = [pair for pair in judged if pair.by == "label"]
         if labelled:
             likely = probability(update.moved(np.array([pair.logit for pair in labelled])))
             is_so = np.array([pair.is_same for pair in labelled])
-            minimum, share = labelled_threshold(promise, likely, is_so, components([pair.pair for pair in labelled]))
-            if minimum is not None:
-                return Threshold(promise, minimum, share, len(labelled), about_labels(len(labelled)))
+            threshold = labelled_threshold(promise, likely, is_so, components([pair.pair for pair in labelled]))
+            contradict = promise.kind == "precision" and len(labelled) >= 2 * needed(promise.share) and not is_so.all()
+            if threshold.minimum is not None or contradict:
+                return threshold
+            labels = f"; {threshold.about}"
         minimum, share = self._expected(promise, judged, update)
         why = (
             f"{count:,} judged pairs were drawn by chance, too few to tell"
@@ -190,10 +193,10 @@ class Thresholds:
         kind = "likely pairs" if promise.kind == "precision" else "duplicates"
         about = (
             f"an estimate, not a promise: it rests on the scorer's calibration on other forums: {why} (it takes at"
-            f" least {least:,} {kind} of the sample, which people judge on the page's Review)"
+            f" least {least:,} {kind} of the sample, which people judge on the page's Review){labels}"
         )
         if minimum is None:
-            about = f"no probability promises that in this forum; {why}"
+            about = f"no probability promises that in this forum; {why}{labels}"
         return Threshold(promise, minimum, share, 0, about)
 
     def _of_sample(self, judged: list[JudgedPair], strata: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -6,13 +6,16 @@ A sample in which chance drew pairs with known shares says what the rest is like
     recall(t)    = Σ w_i y_i [p_i ≥ t] / Σ w_i y_i
 
 The share's interval is that of Clopper and Pearson with as many judgements as the weighted ones are worth. Thresholds
-are tried one after the other from the safe end; the last before the first that fails is taken, so that trying many
-costs nothing: with probability ``SURE`` the promise holds for pairs like those that were drawn.
+are tried one after the other from the safe end, as long as they keep the promise. For a precision, that walk begins
+anew at 1, 2, 4, … times the least number of pairs: the risk of an error, 1 - ``SURE``, is divided among these
+beginnings, and a walk that comes to the next one takes its risk with it. So the first pairs may fail and the rest still
+prove, and with probability ``SURE`` the promise holds for pairs like those that were drawn.
 
 Source: Clopper and Pearson, "The Use of Confidence or Fiducial Limits", Biometrika 26, 1934; Korn and Graubard,
 "Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated from Survey Data", Survey
 Methodology 24, 1998, for n* = (Σ w)² / Σ w²; Angelopoulos, Bates, Candès, Jordan and Lei, "Learn then Test", 2021,
-section 2.3, for the fixed sequence.
+section 2.3, for the fixed sequence; Wiens and Dmitrienko, "The Fallback Procedure for Evaluating a Single Family of
+Hypotheses", Journal of Biopharmaceutical Statistics 15, 2005, for its several beginnings.
 """
 
 from __future__ import annotations
@@ -177,35 +180,48 @@ def drawn_threshold(
         weights = (sizes / np.maximum(counts, 1))[strata]
     are_same = is_same > 0
 
-    def share_from(minimum: float) -> Share:
+    def share_from(minimum: float, sure: float) -> Share:
         is_shown = likely >= minimum
         if promise.kind == "precision":
-            return weighted_share(is_same[is_shown], weights[is_shown])
-        return weighted_share(is_shown[are_same].astype(float), weights[are_same])
+            return weighted_share(is_same[is_shown], weights[is_shown], sure)
+        return weighted_share(is_shown[are_same].astype(float), weights[are_same], sure)
 
     return _last_that_keeps(promise, likely, share_from)
 
 
 def _last_that_keeps(
-    promise: Promise, likely: Floats, share_from: Callable[[float], Share]
+    promise: Promise, likely: Floats, share_from: Callable[[float, float], Share]
 ) -> tuple[float | None, Share]:
-    """Try thresholds from the safe end on; return the last before the first that fails, and the share there.
+    """Return the last threshold from the safe end that is proved, and the share there with its interval.
 
     The safe end of a precision is the greatest probability from which on there are enough pairs to prove it, that of a
-    recall the least. Where the first fails, its share is returned without a threshold.
+    recall the least. Where none is proved, the share that came nearest is returned without a threshold.
+
+    Args:
+        share_from: returns the share from a probability on, with limits that are as sure as its second argument.
     """
     minima, counts = np.unique(likely, return_counts=True)
+    starts = [0]
     if promise.kind == "precision":
-        shown = np.cumsum(counts[::-1])
-        minima = minima[::-1][shown >= 2 * needed(promise.share)]
-    proven: tuple[float | None, Share] = (None, UNKNOWN)
-    for place in np.unique(np.linspace(0, len(minima) - 1, MOST_TRIED).astype(int)) if len(minima) else ():
+        shown, least = np.cumsum(counts[::-1]), 2 * needed(promise.share)
+        minima, shown = minima[::-1][shown >= least], shown[shown >= least]
+        doublings = range(max(1, (len(likely) // least).bit_length()))
+        starts = [int(np.searchsorted(shown, least * 2**times)) for times in doublings]
+    if not len(minima):
+        return None, UNKNOWN
+    tried = {*np.linspace(0, len(minima) - 1, MOST_TRIED).astype(int).tolist(), *starts}
+    proven: float | None = None
+    nearest, risk = UNKNOWN, 0.0
+    for place in sorted(tried):
         minimum = float(minima[place])
-        share = share_from(minimum)
-        if share.low < promise.share:
-            return proven if proven[0] is not None else (None, share)
-        proven = minimum, share
-    return proven
+        risk += starts.count(place) * (1 - SURE) / len(starts)
+        if risk and share_from(minimum, 1 - risk).low >= promise.share:
+            proven = minimum
+            continue
+        risk = 0.0
+        if proven is None:
+            nearest = max(nearest, share_from(minimum, SURE), key=lambda share: share.low)
+    return (None, nearest) if proven is None else (proven, share_from(proven, SURE))
 
 
 def expected_threshold(promise: Promise, likely: Floats, weights: Floats) -> tuple[float | None, Share]:
@@ -259,7 +275,7 @@ def components(pairs: Sequence[tuple[Hashable, Hashable]]) -> NDArray[np.int64]:
     return np.array([numbers.setdefault(root(first), len(numbers)) for first, _ in pairs], dtype=np.int64)
 
 
-def clustered_share(is_so: NDArray[np.bool_], clusters: NDArray[np.int64]) -> Share:
+def clustered_share(is_so: NDArray[np.bool_], clusters: NDArray[np.int64], sure: float = SURE) -> Share:
     """Return the share of pairs that are so, with the limits of as many independent ones as they are worth. ::
 
         n* = (Σ n_c)² / Σ n_c²        n_c: pairs of component c, which may all be so for one reason
@@ -277,7 +293,7 @@ def clustered_share(is_so: NDArray[np.bool_], clusters: NDArray[np.int64]) -> Sh
     counts = np.unique(clusters, return_counts=True)[1].astype(np.float64)
     if not len(counts):
         return UNKNOWN
-    return _share(float(is_so.mean()), float(counts.sum() ** 2 / (counts @ counts)))
+    return _share(float(is_so.mean()), float(counts.sum() ** 2 / (counts @ counts)), sure)
 
 
 MOST_TRIED: Final = 300
@@ -286,29 +302,89 @@ MOST_TRIED: Final = 300
 
 def labelled_threshold(
     promise: Promise, likely: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64]
-) -> tuple[float | None, Share]:
-    """Return the threshold that labelled pairs prove for pairs like them, and the share there; None where none.
+) -> Threshold:
+    """Return the threshold that labelled pairs prove for pairs like them, or why they prove none.
+
+    Labels of duplicates alone prove no precision: every threshold would do.
 
     Args:
         likely: probabilities of the pairs.  # (N,)
         clusters: of each pair, its component.  # (N,)
     """
-    return _last_that_keeps(promise, likely, lambda minimum: share_at(promise.kind, likely, is_same, clusters, minimum))
+    count = len(likely)
+
+    def share_from(minimum: float, sure: float = SURE) -> Share:
+        return share_at(promise.kind, likely, is_same, clusters, minimum, sure)
+
+    if promise.kind == "precision" and count and is_same.all():
+        about = (
+            f"all {count:,} labelled pairs are duplicates, and a precision takes pairs that are none too: label pairs"
+            " as they come, with 0 where they differ (an empty is_duplicate is left out)"
+        )
+        return Threshold(promise, None, UNKNOWN, 0, about)
+    minimum, share = _last_that_keeps(promise, likely, share_from)
+    if minimum is not None:
+        about = f"rests on {count:,} labelled pairs, and holds for pairs that are drawn as they were"
+        return Threshold(promise, minimum, share, count, about)
+    about = f"no minimum is proved by {count:,} labelled pairs"
+    if promise.kind == "recall":
+        about += f": {int(is_same.sum()):,} of them are duplicates, and it takes at least {needed(promise.share):,}"
+    elif count < (least := 2 * needed(promise.share)):
+        about += f": it takes at least {least:,}"
+    else:
+        about += f": {_what_lacks(promise, likely, share_from)}"
+    return Threshold(promise, None, share, 0, about)
+
+
+def _what_lacks(promise: Promise, likely: Floats, share_from: Callable[[float], Share]) -> str:
+    """Return which precision came nearest to a promise, and about how many labels would prove it."""
+    ranked, least = np.sort(likely)[::-1], 2 * needed(promise.share)
+    places = np.unique(np.linspace(least - 1, len(ranked) - 1, MOST_TRIED).astype(int))
+    shares = [share_from(float(ranked[place])) for place in places]
+    best, minimum = max(zip(shares, ranked[places], strict=True), key=lambda pair: pair[0].low)
+    shown = int((likely >= minimum).sum())
+    text = (
+        f"nearest came {minimum:.2f}, from which on {100 * best.value:.1f} % of {shown:,} are the same (at least"
+        f" {100 * best.low:.1f} % alone, less sure as one of several minima that were looked at)"
+    )
+    labels = [
+        len(likely) * pairs / share.worth
+        for share in shares
+        if share.value > promise.share and (pairs := pairs_to_prove(share.value, promise.share))
+    ]
+    if not labels:
+        return f"{text}; more labels like these would not prove it"
+    more = math.ceil(max(min(labels), 1.1 * len(likely)) / 100) * 100
+    return f"{text}; about {more:,} labels like these would prove one"
+
+
+def pairs_to_prove(value: float, share: float, sure: float = 0.99) -> int | None:
+    """Return about how many pairs of which a share ``value`` is the same prove ``share``; None where a million do not.
+
+    >>> pairs_to_prove(1.0, 0.9), pairs_to_prove(0.9, 0.9)
+    (58, None)
+    """
+    pairs = 2 * needed(share)
+    while clopper_pearson(value * pairs, pairs, sure)[0] < share:
+        pairs = math.ceil(pairs * 1.1)
+        if pairs > 1_000_000:
+            return None
+    return pairs
 
 
 def share_at(
-    kind: str, likely: Floats, is_same: NDArray[np.bool_], clusters: NDArray[np.int64], minimum: float
+    kind: str,
+    likely: Floats,
+    is_same: NDArray[np.bool_],
+    clusters: NDArray[np.int64],
+    minimum: float,
+    sure: float = SURE,
 ) -> Share:
     """Return the precision or recall of the pairs from a probability on."""
     is_shown = likely >= minimum
     if kind == "precision":
-        return clustered_share(is_same[is_shown], clusters[is_shown])
-    return clustered_share(is_shown[is_same], clusters[is_same])
-
-
-def about_labels(count: int) -> str:
-    """Return on what a threshold rests that labels prove."""
-    return f"rests on {count:,} labelled pairs, and holds for pairs that are drawn as they were"
+        return clustered_share(is_same[is_shown], clusters[is_shown], sure)
+    return clustered_share(is_shown[is_same], clusters[is_same], sure)
 
 
 EDGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -346,3 +422,16 @@ def bins(judged: Sequence[tuple[float, bool]]) -> tuple[ReliabilityBin, ...]:
             mean = sum(p for p, _ in within) / len(within)
             groups.append(ReliabilityBin(least, EDGES[place + 1], len(within), same, mean, *wilson(same, len(within))))
     return tuple(groups)
+
+
+def calibration_error(groups: Sequence[ReliabilityBin]) -> float:
+    """Return by how much probabilities are off on average: Σ n |mean - same / n| / Σ n over groups of n judged pairs.
+
+    Source: Naeini, Cooper and Hauskrecht, "Obtaining Well Calibrated Probabilities Using Bayesian Binning", 2015.
+
+    >>> calibration_error(bins([(0.5, True), (0.5, False), (0.9, True), (0.9, False)]))
+    0.2
+    """
+    judged = sum(group.judged for group in groups)
+    off = sum(abs(group.mean * group.judged - group.same) for group in groups)
+    return round(off / judged, 9) if judged else 0.0
