@@ -224,7 +224,6 @@ def _removals(forum: Forum, minimum: float, id_of: Callable[[int], Any], progres
     if len(forum) < 2:
         return
     forum.catch_up(progress=progress)
-    forum.upkeep(progress=progress)
     if minimum < 1 and forum.indexes.is_wanted():
         forum.encode(progress=progress)
     forum.pairs.compare(progress=progress, is_exact=minimum == 1)

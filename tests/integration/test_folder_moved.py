@@ -49,7 +49,6 @@ OPERATIONS: dict[str, Callable[[Forum], object]] = {
     "add": lambda forum: forum.add(Question("new", "Toaster burns")),
     "catch up": lambda forum: forum.catch_up(),
     "encode": lambda forum: forum.encode(),
-    "upkeep": lambda forum: forum.upkeep(),
     "compare": lambda forum: forum.pairs.compare(),
     "pairs": lambda forum: forum.pairs.advance(1.0),
     "groups": lambda forum: forum.groups.find(),

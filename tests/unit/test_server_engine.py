@@ -75,7 +75,7 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
 
     pairs = SimpleNamespace(advance=advance)
     state = SimpleNamespace(is_behind=False)
-    indexes = SimpleNamespace(behind=lambda: 0, upkeep=lambda: (), state=lambda: state)
+    indexes = SimpleNamespace(behind=lambda: 0, state=lambda: state)
     forum = SimpleNamespace(indexes=indexes, pairs=pairs)
     monkeypatch.setattr("askalike.server.service.time", SimpleNamespace(monotonic=lambda: clock[0]))
     busy = [1]

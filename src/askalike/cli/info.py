@@ -21,7 +21,6 @@ UNUSUAL = (
     "judgements_without_question",
     "encoder_problem",
     "engine",
-    "upkeep",
 )
 """Shown only where there are some."""
 
@@ -67,7 +66,6 @@ def info_object(info: Info, sources: list[SourceCounts]) -> dict[str, Any]:
         "encoded_by_next_model": info.vectors.next_entries,
         "not_encoded": info.vectors.waiting,
         "encoder_problem": info.vectors.problem or None,
-        "upkeep": list(info.upkeep),
         "size_bytes": info.size_bytes,
     }
 

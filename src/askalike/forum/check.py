@@ -57,7 +57,7 @@ from askalike.index.vector_set import (
 )
 from askalike.index.vectors import VectorIndex
 from askalike.index.word_indexer import fingerprint
-from askalike.index.words import WordIndex, successor_of
+from askalike.index.words import WordIndex
 from askalike.models.adapted import load_model
 from askalike.models.encoder_settings import FILE as ENCODER_FILE
 from askalike.models.encoder_settings import read_reranker, read_settings
@@ -128,7 +128,6 @@ _CHECKED_TOGETHER: Final = 1000
 MOST_NAMED: Final = 1000
 """Findings of one part that are named."""
 
-RENEWED: Final = '"askalike encode", a load and the service index the words anew'
 RESTORE: Final = "restore archive.sqlite from a backup, or load what it was filled from again"
 
 _FORUM: Final = Owned(
@@ -204,9 +203,6 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
     except (AskalikeError, OSError) as error:
         yield refused("words", name, error)
         return
-    if WordIndex.exists(successor := successor_of(folder)):
-        what = f"was begun to take the place of {name}; {RENEWED}"
-        yield Finding("words", successor.name, what, "", is_damage=False)
     contents = _as_of(index.cursor.applied, layout, contents)
     if contents is not None:
         settings = _text_settings(contents)

@@ -103,7 +103,6 @@ class Info:
         behind: changes that the index has not seen; 0 when it is in step.
         vectors: which model answers, and what is still to be encoded.
         engine: the address of what finds the questions; "" where this machine does.
-        upkeep: what ``Forum.upkeep`` has to do, in words.
         languages: code of each language that questions are known to be in → how many.
     """
 
@@ -116,7 +115,6 @@ class Info:
     vectors: VectorsState = field(default_factory=VectorsState)
     engine: str = ""
     languages: Mapping[str, int] = field(default_factory=dict)
-    upkeep: tuple[str, ...] = ()
 
 
 class Forum:
@@ -473,7 +471,6 @@ class Forum:
             vectors=self.indexes.state(),
             engine=self.indexes.engine,
             languages=self.store.language_counts(),
-            upkeep=tuple(self.indexes.upkeep()),
         )
 
     def export(
@@ -532,8 +529,6 @@ class Forum:
         self.catch_up(progress=shown)
         with contextlib.suppress(BusyForumError):
             self._encode_if_possible(shown)
-        with contextlib.suppress(BusyForumError):
-            self.upkeep(progress=shown)
         return report
 
     def add(self, questions: Question | Iterable[Question], *, links: Iterable[Link] = ()) -> None:
@@ -633,21 +628,6 @@ class Forum:
         """
         return self.indexes.catch_up(progress or SilentProgress(), is_waiting=is_waiting)
 
-    def upkeep(self, *, progress: Progress | None = None) -> None:
-        """Do what is not urgent, where it is to be done; others may search and write meanwhile.
-
-        Words that were begun to be indexed anew, as by ``reindex``, are indexed beside the index that answers until the
-        new one is complete; it goes on where a killed process was.
-
-        Opening a forum does so at once where it has 2,000 questions or fewer; ``load``, ``encode``, ``reindex`` and the
-        service do it for any.
-
-        Raises:
-            BusyForumError: another process is at it, or has been indexing for too long.
-        """
-        self.store.check_folder()
-        self.indexes.words.renew(progress or SilentProgress())
-
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return how likely each plain text asks the same as a query, in [0, 1], by the forum's reranker or its scorer.
 
@@ -696,7 +676,7 @@ class Forum:
             return session.run(progress)
 
     def encode(self, *, progress: Progress | None = None) -> None:
-        """Encode all questions that wait, and switch to a new model when its vectors are complete; see ``upkeep``.
+        """Encode all questions that wait, and switch to a new model when its vectors are complete.
 
         It can be interrupted and goes on where it was. Others may search and write meanwhile.
 
@@ -809,7 +789,8 @@ class Forum:
     ) -> Forum:
         """Build the indexes anew from the archive, whatever their state; where settings have no vectors, those stay.
 
-        A word index that can be read answers others until the new one is complete.
+        Whoever has the forum open goes on with the words that it has until the new ones are complete; who opens it
+        meanwhile finds what was indexed so far, and is told so.
 
         Args:
             engine: what finds the questions from now on, as ``use_engine`` takes it; "" changes nothing.
@@ -823,10 +804,9 @@ class Forum:
         with contextlib.closing(open_store(layout)) as store:
             if engine:
                 name_engine(layout, store, engine)
-            remove_indexes(layout, settings, (store, Analyzer(stored_text_settings(store))))
+            remove_indexes(layout, settings)
         forum = cls.open(path, settings=settings, progress=progress)
         forum._encode_if_possible(progress or SilentProgress())
-        forum.upkeep(progress=progress)
         return forum
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -35,7 +35,6 @@ from askalike.index.local import (
     LocalWords,
     QuestionStates,
     Words,
-    begin_successor,
 )
 from askalike.index.milvus.choice import engine_of, name_engine, named_engine
 from askalike.index.segments import OWNED as LEXICAL_FILES
@@ -43,7 +42,7 @@ from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import INDEXED
-from askalike.index.words import FieldWeights, WordIndex, successor_of
+from askalike.index.words import FieldWeights, WordIndex
 from askalike.models.text_encoder import READ_OF_PAIRS
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress, SilentProgress
@@ -58,18 +57,15 @@ from askalike.text.languages import Detector
 from askalike.text.settings import TextSettings
 from askalike.types import Filters, Query, Question
 
-MAX_RENEWED_AT_OPENING: Final = 2_000
-"""A larger forum's words are not indexed anew when it is opened."""
-
 MAX_TITLE = 1_000
 """So many characters of a plain text's first line are its title: all words of titles are compared."""
 RECOUNTED = 1_000
 """Changes until the questions in each language are counted anew."""
 
 NEW_FORUM_FILES: Final = Owned(
-    r"(archive|pairs|loading|follow)\.sqlite(-wal|-shm|-journal)?|(index|words|pairs|loading|follow|writeback)\.lock"
+    r"(archive|pairs|loading|follow)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading|follow|writeback)\.lock"
     r"|rejects\.jsonl|(archive|encoder|engine|reranker)\.json(\.\d+\.tmp)?",
-    ((r"lexical(\.(next|replaced))?", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
+    (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
 
@@ -386,25 +382,16 @@ class Indexes:
         """Bring everything in step; the caller holds the lock."""
         self.words.begin()
         catch_up(self._store, self.words.indexer(), progress)
-        if self.words.wants_renewal() and self._store.count_questions() <= MAX_RENEWED_AT_OPENING:
-            with suppress(BusyForumError):
-                self.words.renew(progress)
         if self.vectors is not None:
             self.vectors.follow(progress)
 
-    def upkeep(self) -> list[str]:
-        """Return what ``Forum.upkeep`` has to do, in words."""
-        return ["the words are to be indexed anew"] if self.words.wants_renewal() else []
-
     def encode(self, progress: Progress) -> None:
-        """Encode all that waits; nothing without vectors. Words that were begun to be indexed anew are, too.
+        """Encode all that waits; nothing without vectors.
 
         Raises:
             BusyForumError: another process encodes, or has been indexing for too long.
             ModelError: there is no model, or it cannot be read.
         """
-        with suppress(BusyForumError):
-            self.words.renew(progress)
         if self.vectors is not None:
             self.vectors.encode(progress, self._locked_for_encoder)
 
@@ -478,14 +465,11 @@ def _as_question(text: str) -> Question:
     return Question("", title[:MAX_TITLE], "\n".join(filter(None, (title[MAX_TITLE:], body))))
 
 
-def remove_indexes(
-    layout: ForumLayout, settings: ForumSettings, renewable: tuple[Store, Analyzer] | None = None
-) -> None:
+def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:
     """Delete the indexes, whatever state they are in; they are built anew from the archive.
 
     Args:
         settings: of the forum; the vectors stay unless ``has_vectors``, since nothing would make them anew.
-        renewable: by which another word index is begun where the one that is there can answer meanwhile.
 
     Raises:
         BusyForumError: another process is indexing, or encoding what is to be deleted; nothing is deleted then.
@@ -500,8 +484,7 @@ def remove_indexes(
                     'wait until it has finished, or keep its vectors with "askalike reindex FORUM --no-encode"',
                 ) from error
         try:
-            for path in (layout.words_lock, layout.lock):
-                locks.enter_context(holding(filelock.FileLock(path, thread_local=False), LOCK_TIMEOUT_S))
+            locks.enter_context(holding(filelock.FileLock(layout.lock, thread_local=False), LOCK_TIMEOUT_S))
         except filelock.Timeout as error:
             raise BusyForumError(
                 f"another process is indexing {layout.folder}", "wait until it has finished"
@@ -510,11 +493,8 @@ def remove_indexes(
             with closing(open_store(layout)) as store:
                 engine = engine_of(layout, store)
             assert engine is not None
-            for kind in ("words", "next", *(("vectors",) if settings.has_vectors else ())):
+            for kind in ("words", *(("vectors",) if settings.has_vectors else ())):
                 engine.forget(kind)
-            renewable = None
-        if renewable is None or not begin_successor(layout, *renewable):
-            WordIndex.remove(layout.lexical)
-            WordIndex.remove(successor_of(layout.lexical))
+        WordIndex.remove(layout.lexical)
         if settings.has_vectors:
             forget_sets(layout.vectors)

@@ -1,17 +1,10 @@
-"""The indexes of one machine: candidates from the word index and the vectors in a forum's folder.
-
-::
-
-    lexical/            the word index that answers
-    lexical.next/       one that is to take its place, made by who holds words.lock
-    lexical.replaced/   the one before, for a moment
-"""
+"""The indexes of one machine: candidates from the word index and the vectors in a forum's folder."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -20,15 +13,13 @@ import filelock
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.errors import BusyForumError, ForumError
 from askalike.executors import Executor
-from askalike.files import IS_WINDOWS, holding
-from askalike.index.catchup import Indexer, catch_up
+from askalike.index.catchup import Indexer
 from askalike.index.vectors import VectorSnapshot
 from askalike.index.word_indexer import INDEXED, WordEntries, WordEntryWriter, fingerprint, word_indexer
-from askalike.index.words import FieldWeights, IndexEntry, WordIndex, WordSnapshot, replaced_of, successor_of
+from askalike.index.words import FieldWeights, IndexEntry, WordIndex, WordSnapshot
 from askalike.processes import one_blas_thread
-from askalike.progress import Progress
 from askalike.search import Candidate
 from askalike.search.engine import DuplicateLinks, Engine, TermStatistics
 from askalike.search.texts import Text, unpacked
@@ -194,15 +185,12 @@ COUNTED_EXACTLY: Final = 2_000
 """What is measured of a forum of so many questions is measured anew when it has changed, so that scores depend on what
 is there alone."""
 
-CAN_REPLACE: Final = not IS_WINDOWS
-"""Whether a folder can be renamed whose files are open: where not, an index is made anew in its place."""
-
 Locked = Callable[[float], AbstractContextManager[None]]
 """Holds the lock of who writes the indexes that answer, and waits for it for so many seconds."""
 
 
 class Words(Protocol):
-    """The word index of a forum: where it lies, how it is begun, and how another takes its place."""
+    """The word index of a forum: where it lies, and how it is begun."""
 
     @property
     def index(self) -> WordEntries:
@@ -210,18 +198,6 @@ class Words(Protocol):
 
     def begin(self) -> None:
         """Look what is there, and begin what is not; the caller holds the lock and brings it in step then."""
-
-    def wants_renewal(self) -> bool:
-        """Return whether the words are to be indexed anew, beside the index that answers."""
-
-    def renew(self, progress: Progress) -> None:
-        """Index all words anew, beside the index that answers, and let the new one take its place.
-
-        Others search and write meanwhile. What a killed process has made is gone on with.
-
-        Raises:
-            BusyForumError: another process is at it, or has been indexing for too long.
-        """
 
     def indexer(self) -> Indexer[WordEntryWriter, list[IndexEntry]]:
         """Return what brings the index that answers in step with the store."""
@@ -268,41 +244,10 @@ class LocalWords:
 
     def begin(self) -> None:
         """Look what is there; see ``Words``."""
+        if not WordIndex.exists(self.index.folder):  # it was deleted since
+            begin_index(self.index.folder, self._store, self._analyzer)
         self.index.refresh()
         self._check_analysis(self.index)
-        with suppress(ForumError):
-            WordIndex.remove(replaced_of(self.index.folder))  # of a process that was killed
-
-    def wants_renewal(self) -> bool:
-        """Return whether an index beside this one was begun."""
-        index = self.index
-        if not CAN_REPLACE or not WordIndex.exists(successor_of(index.folder)):
-            return False
-        index.refresh()
-        return index.cursor.is_complete and WordIndex.can_be_replaced(index.folder)
-
-    def renew(self, progress: Progress) -> None:
-        """Index all words anew; see ``Words``."""
-        if not self.wants_renewal():
-            return
-        folder = self.index.folder
-        try:
-            with holding(filelock.FileLock(self._layout.words_lock, thread_local=False), 0):
-                with self._locked(LOCK_TIMEOUT_S):
-                    self.index.reopen()
-                    if not self.wants_renewal():  # another process has done it
-                        return
-                    successor = successor_index(folder, self._store, self._analyzer)
-                indexer = word_indexer(successor, self._analyzer, self._executor)
-                catch_up(self._store, indexer, progress)
-                with self._locked(RENEWAL_TIMEOUT_S):
-                    catch_up(self._store, indexer, progress)  # what was written meanwhile
-                    WordIndex.put_in_place(folder)
-                    self.index.reopen()
-        except filelock.Timeout as error:
-            raise BusyForumError(
-                f"another process is indexing {self._layout.folder}", "what was indexed so far is kept"
-            ) from error
 
     def indexer(self) -> Indexer[WordEntryWriter, list[IndexEntry]]:
         """Return what brings the index in step."""
@@ -345,49 +290,19 @@ def fitting_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex | N
 def open_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
     """Open the index, or begin a new one where it cannot be brought in step; the caller holds the lock.
 
-    Where a successor was begun, that is gone on with.
-
     Raises:
         DamagedForumError: there is an index, and it cannot be read.
     """
     index = fitting_index(folder, log, analyzer)
     if index is not None:
         return index
-    if begun_successor(folder, log, analyzer) is not None:
-        WordIndex.put_in_place(folder)
-        return WordIndex(folder)
-    return _begun(folder, log, analyzer)
+    return begin_index(folder, log, analyzer)
 
 
-def begun_successor(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex | None:
-    """Return the index that was begun to take the place of the one in a folder; one that is of no use is removed."""
-    successor = successor_of(folder)
-    with suppress(DamagedForumError):
-        index = fitting_index(successor, log, analyzer)
-        if index is not None:
-            return index
-    WordIndex.remove(successor)
-    return None
+def begin_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
+    """Begin the index anew, empty; the caller holds the lock. Who has a complete one open goes on with it meanwhile.
 
-
-def successor_index(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
-    """Open the index that is to take the place of the one in a folder, or begin it; the caller holds the lock."""
-    return begun_successor(folder, log, analyzer) or _begun(successor_of(folder), log, analyzer)
-
-
-def _begun(folder: Path, log: Store, analyzer: Analyzer) -> WordIndex:
+    Raises:
+        ForumError: something is in the way that is not of an index, or it cannot be written there.
+    """
     return WordIndex.create(folder, applied=log.last_change(), fingerprint=fingerprint(analyzer))
-
-
-def begin_successor(layout: ForumLayout, store: Store, analyzer: Analyzer) -> bool:
-    """Begin another word index beside the one that is there, if that can answer meanwhile; return whether it can."""
-    try:
-        index = fitting_index(layout.lexical, store, analyzer)
-        if index is None or not (
-            index.cursor.is_complete and CAN_REPLACE and WordIndex.can_be_replaced(layout.lexical)
-        ):
-            return False
-        successor_index(layout.lexical, store, analyzer)
-    except ForumError:  # damaged: what is not the index's own is named by who removes it
-        return False
-    return True

@@ -10,6 +10,7 @@ Beside its terms each entry has what its question is compared by, see ``search.t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -20,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import ForumError
-from askalike.files import foreign_in, is_link, remove_owned, sync_folder
+from askalike.files import is_link, remove_file, remove_owned
 from askalike.index.checked_file import FileEntry
-from askalike.index.cursor import Cursor
+from askalike.index.cursor import CURSOR_FILE, Cursor
 from askalike.index.postings import (
     ANSWERS,
     FIELDS,
@@ -49,7 +50,6 @@ from askalike.index.segments import (
     SegmentedIndex,
     SegmentWriter,
     whole_numbers,
-    writing,
 )
 from askalike.types import Filters
 
@@ -477,35 +477,12 @@ class WordIndex(SegmentedIndex[WordCommit, WordWriter], WordSnapshot):
         Raises:
             ForumError: the folder is a link, or something in it is not of an index.
         """
+        if not is_link(folder):
+            with suppress(OSError):  # first: a killed process leaves nothing that names what is no longer there
+                remove_file(folder / CURSOR_FILE)
         if left := remove_owned(folder, OWNED):
             what = "is a link" if left[0] == folder else "is not a file of the word index"
             raise ForumError(f"{left[0]} {what}, and would be deleted", "move it elsewhere, then reindex")
-
-    @classmethod
-    def put_in_place(cls, folder: Path) -> None:
-        """Let the successor of an index take its place; the caller holds the lock of its writer.
-
-        A process that is killed between the two steps leaves no index and a successor, which ``open_index`` puts in
-        place then. Who has opened the index before goes on with the old one until its next look.
-
-        Raises:
-            ForumError: the folder is a link, holds something that is not of an index, or cannot be written.
-        """
-        if not cls.can_be_replaced(folder):
-            cls.remove(folder)  # refuses it
-        replaced = replaced_of(folder)
-        cls.remove(replaced)
-        with writing(folder, cls.kind):
-            if folder.exists():
-                folder.rename(replaced)
-            successor_of(folder).rename(folder)
-            sync_folder(folder.parent)
-        cls.remove(replaced)
-
-    @staticmethod
-    def can_be_replaced(folder: Path) -> bool:
-        """Return whether nothing in a folder but an index would be deleted."""
-        return not is_link(folder) and not foreign_in(folder, OWNED)
 
     def snapshot(self) -> WordSnapshot:
         """Return the commit of the last look; what is committed after it is not seen there."""
@@ -519,13 +496,3 @@ class WordIndex(SegmentedIndex[WordCommit, WordWriter], WordSnapshot):
         """
         for part in self._now.parts:
             part.segment.check()
-
-
-def successor_of(folder: Path) -> Path:
-    """Return where an index is made that is to take the place of the one in a folder."""
-    return folder.with_name(f"{folder.name}.next")
-
-
-def replaced_of(folder: Path) -> Path:
-    """Return where an index is whose place a successor has taken, until it is removed."""
-    return folder.with_name(f"{folder.name}.replaced")

@@ -115,9 +115,6 @@ class MaintenanceWorker:
         forum = self._engine.forum
         if forum.indexes.behind():
             forum.catch_up(is_waiting=False)
-        if bool(forum.indexes.upkeep()):
-            with contextlib.suppress(BusyForumError):  # another process is at it
-                forum.upkeep(progress=_StopProgress(self._stop))
         if forum.indexes.state().is_behind:
             with contextlib.suppress(BusyForumError, ModelNotFoundError):  # another process is at it
                 forum.encode(progress=_StopProgress(self._stop))

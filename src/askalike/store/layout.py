@@ -33,8 +33,6 @@ class ForumLayout:
           engine.json         the engine that finds questions in place of lexical/ and the vectors' indexes, if one does
           archive.sqlite      questions, answers, links, judgements, change log: the only thing that cannot be rebuilt
           lexical/            word index, rebuilt from the archive at need
-          lexical.next/       one that is to take its place, made by who holds words.lock; lexical.replaced/: the one
-                              before, for a moment
           model/              the forum's own model, where it has one
           encoder.json        the text encoder that was named for the forum, where one was
           reranker.json       what puts the best hits in its order, where something was named
@@ -66,7 +64,6 @@ class ForumLayout:
     follow_lock = _Place("follow.lock")
     writeback_lock = _Place("writeback.lock")
     lock = _Place("index.lock")
-    words_lock = _Place("words.lock")
     pairs = _Place("pairs.sqlite")
     pairs_lock = _Place("pairs.lock")
     keys = _Place("keys.json")

@@ -16,7 +16,6 @@ from askalike.index.milvus.vectors import MilvusVectors
 from askalike.index.milvus.words import MilvusWords
 from askalike.index.word_indexer import WordEntryWriter, fingerprint, word_indexer
 from askalike.index.words import FieldWeights, IndexEntry
-from askalike.progress import Progress
 from askalike.search import Candidate
 from askalike.search.engine import TermStatistics
 from askalike.search.texts import Text, unpacked
@@ -130,13 +129,6 @@ class EngineWords:
 
     def _is_usable(self) -> bool:
         return self.index.exists and self.index.cursor.can_catch_up(self._made_by, self._store.last_change())
-
-    def wants_renewal(self) -> bool:
-        """Return False: an engine's words are begun in place."""
-        return False
-
-    def renew(self, progress: Progress) -> None:
-        """Do nothing; see ``wants_renewal``."""
 
     def indexer(self) -> Indexer[WordEntryWriter, list[IndexEntry]]:
         """Return what brings the index in step."""
