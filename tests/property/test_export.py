@@ -83,7 +83,7 @@ def _held(forum: Forum) -> dict[str, list[Any]]:
 def _filled(folder: Path, records: tuple[list[Any], ...]) -> Iterator[Forum]:
     questions, answers, links, feedback = records
     with Forum.create(folder / "first.forum", settings=PLAIN) as forum:
-        forum.put_unindexed(questions)
+        forum.store.put_questions(questions)
         forum.store.add_answers(answers)
         forum.store.put_links(links)
         for one in feedback:
