@@ -120,6 +120,20 @@ def test_an_endpoint_that_is_not_there_is_named() -> None:
         encoder.encode_query(["printer"])
 
 
+def test_where_nothing_listens_the_first_batch_fails_soon_and_a_later_one_is_waited_for() -> None:
+    pauses: list[float] = []
+    with serving() as server:
+        absent = encoder_of(server, pauses)
+        known = encoder_of(server, pauses)
+        known.encode_document(["printer"])
+    with pytest.raises(EncoderError, match=r"cannot be reached: .* after 3 tries"):
+        absent.encode_document(["printer"])
+    assert len(pauses) == 2
+    assert sum(pauses) < 5
+    with pytest.raises(EncoderError, match="after 8 tries"):
+        known.encode_document(["printer"])
+
+
 def test_batches_keep_order_and_bounds() -> None:
     texts = [
         "a" * (CHARACTERS_A_BATCH - 1),

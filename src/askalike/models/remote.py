@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,8 @@ _Found = TypeVar("_Found")
 TEXTS_A_BATCH: Final = 32
 CHARACTERS_A_BATCH: Final = 60_000
 TOO_LARGE: Final = 413
+_ABSENT: Final = (ConnectionRefusedError, socket.gaierror)
+"""Nothing listens at an address, or no machine has the name."""
 _ANSWER_BYTES_A_TEXT: Final = 1 << 20
 _AGAIN_LATER: Final = "see whether it runs, and try again: what was encoded is kept"
 
@@ -38,6 +41,7 @@ class Patience:
 
     Args:
         tries: requests for one batch of documents before it is an error.
+        first_tries: in place of these where nothing listens at the address, and nothing has answered there before.
         first_pause_s: before the second; each is twice the one before, up to ``web.LONGEST_PAUSE_S``.
         timeout_s: of a request for documents, from its beginning to the last byte.
         query_timeout_s: of a request for a query.
@@ -45,6 +49,7 @@ class Patience:
     """
 
     tries: int = 8
+    first_tries: int = 3
     first_pause_s: float = 0.5
     timeout_s: float = 120.0
     query_timeout_s: float = 4.0
@@ -139,6 +144,7 @@ class RemoteEncoder(_Endpoint):
         self.name = f"openai:{model}"
         self._model, self._dimensions = model, dimensions
         self._guard = threading.Lock()
+        self._has_answered = False
         super().__init__(f"encoder {self.name}", address, "/embeddings", key, patience, pause, clock)
 
     @property
@@ -176,8 +182,12 @@ class RemoteEncoder(_Endpoint):
                 yield from self._insisting(texts[len(texts) // 2 :])
                 return
             except FailedError as error:
-                if failures == self._patience.tries - 1:
-                    raise self._error(f"{error}, after {self._patience.tries} tries") from error
+                is_absent = isinstance(getattr(error.__cause__, "reason", None), _ABSENT) and not self._has_answered
+                tries = self._patience.tries
+                if is_absent:
+                    tries = min(tries, self._patience.first_tries)
+                if failures >= tries - 1:
+                    raise self._error(f"{error}, after {failures + 1} tries") from error
                 self._pause(pause_s(self._patience.first_pause_s, failures, error.pause_s))
 
     def _answer(self, texts: Sequence[str], timeout_s: float) -> Array:
@@ -199,6 +209,7 @@ class RemoteEncoder(_Endpoint):
         except (ValueError, TypeError, KeyError, IndexError, RecursionError, EncoderError) as error:
             raise FailedError(f"gave an answer that is no vectors: {self._web.quoted(str(error))}") from error
         with self._guard:
+            self._has_answered = True
             self._dimensions = self._dimensions or width
         return vectors
 
