@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,6 +49,18 @@ def test_the_search_finds_a_question_that_shares_no_content_word(homenet: Forum,
     shown = run("search", homenet.path, EARPHONES, "--explain").out
     assert "matched by meaning, no shared word" in shown
     assert f"cosine {hits[0]['components']['cosine']:.2f} · bm25 0.00" in shown
+
+
+def test_explain_shows_the_sum_of_which_a_probability_is_made(homenet: Forum, run: Run) -> None:
+    asked = ("search", homenet.path, "Zoom stutters when my wife uploads photos", "-k", "1")
+    (hit,) = run(*asked, "--json").json
+    shown = " ".join(run(*asked, "--explain").out.split())
+    (share, total, terms), *others = re.findall(r"([\d.]+)% = σ\(([-+.\d]+)\): (.+?) (?:accepted )?answer:", shown)
+    addends = {name: float(part) for name, part in re.findall(r"([a-z' ]+) ([-+][.\d]+)", terms)}
+    assert not others
+    assert {"base", "cosine", "title in text"} <= {name.strip() for name in addends}
+    assert sum(addends.values()) == pytest.approx(float(total), abs=0.05)
+    assert float(share) / 100 == pytest.approx(hit["components"].get("alone", hit["score"]), abs=0.001)
 
 
 def test_meaning_ranks_marked_duplicates_at_least_as_well_as_words(homenet: Forum) -> None:

@@ -62,7 +62,7 @@ def demo(
     )
     for question, hits in answers.items():
         console.rule(f"[bold]“{question}”", align="left", style="dim")
-        print_hits(hits, has_scores=True)
+        print_hits(hits, {})
     console.rule(style="dim")
     console.print("Try next:", style="bold")
     for line in (

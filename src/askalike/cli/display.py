@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -24,6 +25,8 @@ from askalike.types import (
 ANSWER_CHARACTERS = 240
 MATCHED_WORDS = 8
 SMALL_SCORE = 0.1
+LEAST_ADDEND = 0.005
+Addends = Mapping[str, Mapping[str, float]]
 
 console = Console(highlight=False, soft_wrap=False)
 
@@ -106,10 +109,11 @@ def print_aligned(shown: RenderableType) -> None:
         print_whole("".join(segment.text for segment in line).rstrip())
 
 
-def print_result(result: SearchResult, *, is_all: bool, has_scores: bool) -> None:
+def print_result(result: SearchResult, addends: Addends | None = None, *, is_all: bool) -> None:
     """Print the hits of a search, and say where nothing like the question was asked before.
 
     Args:
+        addends: as ``print_hits`` takes them.
         is_all: print hits below the forum's threshold, too.
     """
     hits = result.hits if is_all else result.likely_hits
@@ -117,19 +121,19 @@ def print_result(result: SearchResult, *, is_all: bool, has_scores: bool) -> Non
     if result.hits and result.is_new:
         console.print("The question looks new.", end="\n\n" if hits else "\n")
     if hits or not hidden:
-        print_hits(hits, has_scores=has_scores)
+        print_hits(hits, addends)
     if hidden and result.least is not None:
         count, share = f"{hidden} hit{'' if hidden == 1 else 's'}", f"{100 * result.least:.1f} %"
         console.print(f"{count} less likely than {share}, too little to show: --all shows them", style="dim")
 
 
-def print_hits(hits: Sequence[Hit], *, has_scores: bool) -> None:
+def print_hits(hits: Sequence[Hit], addends: Addends | None = None) -> None:
     """Print hits: rank, score, title, id and date, the words that matched, the best answer's first lines.
 
     Where no word matched, the encoder found it, and that is said.
 
     Args:
-        has_scores: show the parts of scores too, and how much each word counts where that was asked for.
+        addends: show the parts of scores too, and of each question, by its id, what its logit is the sum of.
     """
     if not hits:
         console.print("No similar questions found.")
@@ -141,7 +145,7 @@ def print_hits(hits: Sequence[Hit], *, has_scores: bool) -> None:
     digits = score_digits(max(hit.score for hit in hits))
     for hit in hits:
         title = Text(safe(hit.question.title) or "(no title)", style="bold")
-        explained = [Text(scores(hit), style="cyan")] if has_scores else []
+        explained = [] if addends is None else [Text(line, style="cyan") for line in scores(hit, addends)]
         lines = [title, _details(hit), *explained, _answer(hit.answer, hit.answer_count)]
         shown = Text("\n").join(lines)
         table.add_row(str(hit.rank), f"{hit.score:.{digits}f}", shown)
@@ -208,8 +212,8 @@ def _answer(answer: Answer | None, count: int) -> Text:
     return line
 
 
-def scores(hit: Hit) -> str:
-    """Return the parts of a score in one line."""
+def scores(hit: Hit, addends: Addends) -> Iterator[str]:
+    """Yield the parts of a score in one line, and in another what the logit of its probability is the sum of."""
     parts = hit.components
     shown = [f"cosine {parts['cosine']:.2f}"] if "cosine" in parts else []
     if "reranker" in parts:
@@ -219,4 +223,8 @@ def scores(hit: Hit) -> str:
         shown.append(f"bm25 {parts['bm25']:.2f}{share}")
     if "alone" in parts:
         shown.append(f"the likeliest duplicate alone {parts['alone']:.0%}")
-    return " · ".join(shown)
+    yield " · ".join(shown)
+    if logit := addends.get((hit.via or hit.question).id):
+        total = sum(logit.values())
+        terms = " · ".join(f"{name} {part:+.2f}" for name, part in logit.items() if abs(part) >= LEAST_ADDEND)
+        yield f"{1 / (1 + math.exp(-total)):.1%} = σ({total:+.2f}): {terms}"

@@ -5,7 +5,8 @@ rich is loaded where hits are printed: programs that ask for JSON do not wait fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +16,14 @@ import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, command
 from askalike.cli.messages import BarProgress, messages, print_json, safe
-from askalike.errors import InputError, SettingError
+from askalike.errors import EncoderError, InputError, SettingError
 from askalike.forum import Forum, ForumSettings
 from askalike.search import RANKER_NAMES, RANKERS
 from askalike.types import Filters, Order, Query, Question, SearchResult, parse_moment
 
 SETTINGS = ForumSettings()
-
+Show = Callable[[SearchResult, Mapping[str, Mapping[str, float]] | None], None]
+"""Shows a result, and of each question by its id what its logit is the sum of; None shows no parts of scores."""
 
 ResultsOption = Annotated[int, typer.Option("--k", "-k", help="Number of results.")]
 AllOption = Annotated[bool, typer.Option("--all", help="Show hits below the forum's threshold, too.")]
@@ -79,7 +81,7 @@ def search(
             "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: probability.", autocompletion=_ranker_names
         ),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each probability is made of.")] = False,
     batch: Annotated[
         Path | None,
         typer.Option(
@@ -125,11 +127,11 @@ def search(
         order=order,
         language=query_language,
     )
-    show = None if as_json else _printer(is_all=everything or minimum is not None, has_scores=explain)
+    show = None if as_json else _printer(is_all=everything or minimum is not None)
     if batch is not None:
-        _search_many(forum, batch, query, run, show)
+        _search_many(forum, batch, query, run, show, has_addends=explain)
     else:
-        _search(forum, query, show)
+        _search(forum, query, show, has_addends=explain)
 
 
 def similar(
@@ -146,19 +148,30 @@ def similar(
     _search(forum, Query("", k=k, own=identifier), None if as_json else _printer(is_all=everything))
 
 
-def _printer(*, is_all: bool, has_scores: bool = False) -> Callable[[SearchResult], None]:
+def _printer(*, is_all: bool) -> Show:
     from askalike.cli.display import print_result
 
-    return partial(print_result, is_all=is_all, has_scores=has_scores)
+    return partial(print_result, is_all=is_all)
 
 
-def _search(forum: Path, query: Query, show: Callable[[SearchResult], None] | None) -> None:
+def _addends(forum: Forum, query: Query, result: SearchResult) -> dict[str, dict[str, float]]:
+    """Return what the logit of each question that matched is the sum of, by its id; nothing where scores are none."""
+    ids = [(hit.via or hit.question).id for hit in result.hits if hit.likelihood is not None]
+    nums = forum.store.nums_by_id(ids)
+    with contextlib.suppress(EncoderError):  # the result's notice says so
+        by_num = forum.indexes.ask(lambda searcher: searcher.addends(query, list(nums.values())))
+        return {identifier: by_num[num] for identifier, num in nums.items() if num in by_num}
+    return {}
+
+
+def _search(forum: Path, query: Query, show: Show | None, *, has_addends: bool = False) -> None:
     """Search for one question, and show the result; None prints JSON."""
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         if query.own:
             query = Query.stored(opened.question(query.own), query.k)
         warnings = list(_missing_from_indexes(opened, query.ranker))
         result = opened.search(query)
+        addends = _addends(opened, query, result) if has_addends else None
         no_match = "" if result.hits else _unsatisfied(opened, query.filters)
     notes = [*([] if result.notice else warnings), *_notes(result)]
     for line in [*notes, f"note: {no_match}"] if show is None and no_match else notes:
@@ -173,11 +186,11 @@ def _search(forum: Path, query: Query, show: Callable[[SearchResult], None] | No
 
         print_whole(no_match)
     else:
-        show(result)
+        show(result, addends)
 
 
 def _search_many(
-    forum: Path, batch: Path, query: Query, run: Path | None, show: Callable[[SearchResult], None] | None
+    forum: Path, batch: Path, query: Query, run: Path | None, show: Show | None, *, has_addends: bool
 ) -> None:
     questions = list(questions_of(batch))
     if run is not None and (odd := next((it.id for it in questions if len(it.id.split()) != 1), None)) is not None:
@@ -187,6 +200,10 @@ def _search_many(
             messages.say(line)
         queries = [replace(query, title=it.title, body=it.body, markup=it.markup) for it in questions]
         results = opened.similar_many(queries, progress=progress)
+        addends = [
+            _addends(opened, query, result) if has_addends else None
+            for query, result in zip(queries, results, strict=True)
+        ]
     if run is not None:
         from askalike.evaluation.files import write_trec_run
 
@@ -201,9 +218,9 @@ def _search_many(
     elif run is None:
         from askalike.cli.display import console
 
-        for question, result in zip(questions, results, strict=True):
+        for question, result, parts in zip(questions, results, addends, strict=True):
             console.rule(f"{safe(question.id)}: “{safe(question.title)}”", align="left", style="dim")
-            show(result)
+            show(result, parts)
 
 
 def questions_of(path: Path) -> list[Question]:

@@ -233,9 +233,7 @@ def score_candidates(engine: Engine, scoring: Scoring, tables: Sequence[Candidat
     scored = [table for table in tables if table.ranker.name == PROBABILITY]
     keys = list(dict.fromkeys(key for table in scored for key in table.keys.tolist()))
     if keys:
-        texts: dict[int, Text | Question] = dict(engine.texts(keys))  # as they are compared
-        if missing := [key for key in keys if key not in texts]:  # or as they are: that was not kept
-            texts.update(engine.questions(missing))
+        texts = compared_texts(engine, keys)
         for table in scored:
             table.take([row for row, key in enumerate(table.keys.tolist()) if key in texts])
         compared = [
@@ -262,6 +260,14 @@ def score_candidates(engine: Engine, scoring: Scoring, tables: Sequence[Candidat
             minimum = 0.0  # several unlikely duplicates may be evidence enough
         _order(table, minimum)
         table.is_complete |= len(table.keys) < count  # others have less than the least score
+
+
+def compared_texts(engine: Engine, keys: Sequence[int]) -> dict[int, Text | Question]:
+    """Return questions as they are compared, or as they are where that was not kept; by key, those that are there."""
+    texts: dict[int, Text | Question] = dict(engine.texts(keys))
+    if missing := [key for key in keys if key not in texts]:
+        texts.update(engine.questions(missing))
+    return texts
 
 
 def read_records(engine: Engine, tables: Sequence[Candidates]) -> None:

@@ -236,11 +236,28 @@ class Scoring:
 
         A pair without vectors is scored by its words.
         """
+        rows = self._counted_features(compared)
+        by_words = scorers()[WORDS].logits(rows)
+        has_vectors = rows[:, 0] != 0
+        return np.where(has_vectors, scorers()[VECTORS].logits(rows), by_words)
+
+    def addends(self, compared: Sequence[Compared]) -> list[dict[str, float]]:
+        """Return what the logit of each pair is the sum of: b_2 as ``base``, each w · x that is not 0 by the feature's
+        name, and what the forum's ``judgements`` move."""
+        logits = self.logits(compared)
+        moves = self.update.moved(logits) - logits
+        addends = []
+        for row, move in zip(self._counted_features(compared), moves.tolist(), strict=True):
+            scorer = scorers()[VECTORS if row[0] != 0 else WORDS]
+            parts = dict(zip(FEATURES, (row * scorer.weights).tolist(), strict=True), judgements=move)
+            addends.append({"base": scorer.related, **{name: part for name, part in parts.items() if part}})
+        return addends
+
+    def _counted_features(self, compared: Sequence[Compared]) -> Floats:
+        """Return ``features`` with 0 for those that do not count."""
         rows = self.features(compared)
         if self.are_linked:
             rows[:, -len(DIFFERENCES) :] = 0
         if not self.reads_answers:
             rows[:, FEATURES.index(ANSWERS)] = 0
-        by_words = scorers()[WORDS].logits(rows)
-        has_vectors = rows[:, 0] != 0
-        return np.where(has_vectors, scorers()[VECTORS].logits(rows), by_words)
+        return rows

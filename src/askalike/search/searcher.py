@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
@@ -12,6 +12,7 @@ import numpy as np
 from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.candidates import (
     Candidates,
+    compared_texts,
     find_candidates,
     read_records,
     replace_duplicates,
@@ -25,8 +26,9 @@ from askalike.search.rankers import PROBABILITY, RANKER_NAMES, RANKERS, RERANKER
 from askalike.search.reranker import Reranker, rerank
 from askalike.search.scorer import Compared, Scoring, probability
 from askalike.search.settings import MAX_HITS, SearchSettings
+from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer
-from askalike.types import Correction, Hit, Order, Query, SearchResult, Stage
+from askalike.types import Correction, Hit, Order, Query, Question, SearchResult, Stage
 
 SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
@@ -200,19 +202,32 @@ class Searcher:
         Raises:
             EncoderError: the encoder cannot be had now.
         """
-        table = self._prepare(replace(query, ranker=PROBABILITY), 1)
         questions = self.engine.questions(keys)
-        present = [key for key in keys if key in questions]
-        if not present:
+        if not questions:
             return {}
+        scoring = self.scoring or Scoring(self.analyzer)
+        logits = scoring.logits([self._compared(query, questions)])
+        return dict(zip(questions, probability(scoring.update.moved(logits)).tolist(), strict=True))
+
+    def addends(self, query: Query, keys: Sequence[int]) -> dict[int, dict[str, float]]:
+        """Return what the logit of each question is the sum of, for a query; see ``Scoring.addends``.
+
+        Raises:
+            EncoderError: the encoder cannot be had now.
+        """
+        texts = compared_texts(self.engine, keys)
+        scoring = self.scoring or Scoring(self.analyzer)
+        return dict(zip(texts, scoring.addends([self._compared(query, texts)]), strict=True)) if texts else {}
+
+    def _compared(self, query: Query, texts: Mapping[int, Text | Question]) -> Compared:
+        """Return a query beside these questions, by their keys, with the cosines where both have vectors."""
+        table = self._prepare(replace(query, ranker=PROBABILITY), 1)
         self._encode([table])
         cosines = None
         if table.vector is not None:
-            near = self.engine.cosines(table.vector, present)
-            cosines = np.array([near.get(key, 0.0) for key in present])
-        scoring = self.scoring or Scoring(self.analyzer)
-        logits = scoring.logits([Compared(table.query, table.counts, [questions[key] for key in present], cosines)])
-        return dict(zip(present, probability(scoring.update.moved(logits)).tolist(), strict=True))
+            near = self.engine.cosines(table.vector, list(texts))
+            cosines = np.array([near.get(key, 0.0) for key in texts])
+        return Compared(table.query, table.counts, list(texts.values()), cosines)
 
     def with_language(self, query: Query) -> Query:
         """Return a query with the language that it is in, where the forum is in several and nobody has said it."""
