@@ -33,7 +33,7 @@ from askalike.evaluation.forum.tasks import (
 )
 from askalike.models.encoder_settings import bundled_settings
 from askalike.models.text_questions import TextQuestions, loaded
-from askalike.papers.harness import Answers, Row, Runner, compare_rows, need_torch
+from askalike.papers.harness import Answers, Row, Runner, compare_rows, need_torch, run_all
 from askalike.papers.lei2016.rows import ROWS
 from askalike.papers.lei2016.sets import LeiSet, find_sets
 from askalike.papers.lei2016.table import EncoderTrainer
@@ -169,7 +169,7 @@ def main() -> None:
     systems = CurveSystems(data, options.out, network_recipe("lei2016"))
     rows, seeds = [row for row in curve_rows() if not options.only or row.system in options.only], range(options.seeds)
     runner = Runner(systems, data.tasks(), options.out / "rows", RERANK_MEASURES, BASELINE)
-    runner.run_all(rows, seeds, lambda text: print(text, flush=True))
+    run_all({"": runner}, rows, seeds, lambda text: print(text, flush=True))
     if options.only:
         return
     results = {result.row.id: result for result in runner.results(rows, seeds)}

@@ -182,4 +182,6 @@ def install_command(extra: str) -> str:
         required = []
     rows = (row.partition(";") for row in required)
     packages = [f'"{name.strip()}"' for name, _, marker in rows if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
-    return f"pip install {' '.join(packages)}" if packages else f"install askalike again, with its extra {extra}"
+    if not packages:
+        return f"install askalike again, with its extra: askalike[{extra}]"
+    return f"pip install {' '.join(packages)}  # askalike[{extra}]"

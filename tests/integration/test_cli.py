@@ -174,10 +174,24 @@ def test_score_prints_means_and_the_paired_test(run: Run, tmp_path: Path) -> Non
     found = run("score", "--protocol", "trec", gold, good, "--against", bad, "--json").json
     assert (found["map"], found["mrr"], found["p@1"], found["queries"]) == (1.0, 1.0, 1.0, 2)
     assert found["against"]["map"] == 0.5
+    assert "by_query" not in found
     assert found["comparison"][0]["p_value"] == 0.5  # two queries have four sign patterns, two as extreme
     shown = run("score", "--protocol", "trec", gold, good, "--against", bad)
     assert "100.00" in shown.out
     assert "p = 0.5000" in shown.out
+
+
+def test_score_counts_what_its_means_do_not_show_and_has_values_by_query(run: Run, tmp_path: Path) -> None:
+    gold, ranked = tmp_path / "gold.qrels", tmp_path / "our.run"
+    gold.write_text("q1 0 a 1\nq1 0 b 1\nq2 0 c 0\nq3 0 d 1\n", encoding="utf-8")
+    ranked.write_text("q1 Q0 x 1 3 t\nq1 Q0 a 2 2 t\nq1 Q0 y 3 1 t\nq2 Q0 c 1 1 t\nq9 Q0 a 1 1 t\n", encoding="utf-8")
+    words = ("score", "--protocol", "trec", gold, ranked, "--measure", "mrr")
+    found = run(*words, "--json", "--by-query").json
+    assert (found["unjudged_queries"], found["unjudged_documents"], found["relevant_not_ranked"]) == (1, 2, 2)
+    assert (found["missing"], found["without_positives"], found["left_out"]) == (1, 1, 0)
+    assert found["by_query"] == {"mrr": {"q1": 0.5, "q2": 0.0, "q3": 0.0}}
+    assert "note: ranked documents without a judgement, not relevant: 2" in run(*words).out
+    assert "add --json" in run(*words, "--by-query").err
 
 
 def test_evaluate_ranks_the_forums_own_duplicates(run: Run, homenet: Path, tmp_path: Path) -> None:

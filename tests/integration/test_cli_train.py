@@ -98,7 +98,7 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
     assert (told["questions"], told["marks"], told["groups"], told["dev queries"]) == ("252", "60", "54", "13")
     assert (told["answers"], told["learned marks"], told["dev queries that count"]) == ("216", "47", "11")
     assert told["encoder"].startswith("rcnn, 8 dimensions")
-    assert (told["beginning"], told["folder"]) == ("anew", f"{forum}/training")
+    assert (told["training"], told["folder"]) == ("from the start", f"{forum}/training")
     assert "0.3000" in result
     assert "better on dev and is in use from now on" in result
     assert (forum / "training" / "log.csv").read_text(encoding="utf-8").startswith("stage,epoch,step,measure,value")
@@ -248,11 +248,11 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
     words = ("train", tmp_path / "f", "--recipe", recipe)
     done = run(*words)
     assert "the forum has no labelled dev split: the encoder general@" in done.out
-    assert "is taken with keep alone yes" in " ".join(done.out.split())
+    assert "it is taken with --keep alone" in " ".join(done.err.split())
     assert f"until then it is kept in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in done.out
     not_trained()
     kept = run(*words, "--keep")
-    assert "beginning finished" in " ".join(kept.out.split())
+    assert "nothing to train: it was finished before" in " ".join(kept.out.split())
     assert run("info", tmp_path / "f", "--json").json["model"] == "own (rcnn, 8 dimensions)"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,18 @@ def test_json_holds_what_was_found_and_what_was_not_run(
     assert [row["row"] for row in others] == ["gru-last", "gru-mean", "gru-last-pretrained"]
     assert {row["not_run"] for row in others} == {f"training a network needs torch ({install_command('train')})"}
     assert others[0]["parameters"] == 404_880
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_says_that_the_same_command_goes_on(
+    how: signal.Signals, askubuntu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("askalike.papers.harness.do_each", lambda *_, **__: os.kill(os.getpid(), how))
+    done = run("reproduce", "lei2016", "--data", askubuntu, "--only", "bm25", "--out", tmp_path / "out")
+    assert done.code == 130
+    assert f"stopped; finished rows are kept in {tmp_path / 'out'}. To go on:" in done.err
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 RECIPE = """
@@ -95,15 +109,15 @@ def test_an_encoders_rows_are_trained_each_once_and_share_word_vectors(
     for row in rows:
         assert found[row]["seeds"] == [0]
         assert 0 <= found[row]["found"]["askubuntu-test"]["map"]["mean"] <= 1
-    assert "askubuntu: 5 trainings and measurements" in told, "four encoders, and BM25"
-    assert "5 of 5 done" in told
+    assert "to run: 5, of which 4 are trained with a seed" in told, "four encoders, and BM25"
+    assert "running askubuntu: rcnn-last-pretrained, seed 0 (5 of 5" in told
     assert len(list((out / "words").glob("*/words.txt"))) == 1
     (pretrained,) = (out / "pretrained").iterdir()
     assert re.fullmatch("rcnn-400-title-and-body-[0-9a-f]{8}-seed0", pretrained.name)
     assert (out / "askubuntu" / "rcnn-last-seed0" / "log.csv").exists()
     done = run("reproduce", *words)
     assert done.code == 0
-    assert "trainings" not in done.err, "what is finished is not trained again"
+    assert "running" not in done.err, "what is finished is not trained again"
     recipe.write_text(RECIPE.replace("min_count = 1", "min_count = 2"), encoding="utf-8")
     done = run("reproduce", *words)
     assert done.code == 2

@@ -43,7 +43,9 @@ def test_the_whole_table_is_run_once_and_printed_beside_the_reported_figures(
     code, shown, told = run("reproduce", "das2016", *asked, "--json")
     assert code == 0
     found: dict[str, Any] = json.loads(shown)
-    assert "23 trainings and measurements" in told, "nine rows once, three of topics and four networks twice"
+    assert "to run: 23, of which 14 are trained with a seed" in told, (
+        "nine rows once, three of topics and four networks twice"
+    )
     rows = {row["row"]: row for row in found["rows"]}
     assert list(rows)[-1] == "dsqa-sum"
     assert rows["scqa"]["seeds"] == rows["scqa-sum-dev"]["seeds"] == [0, 1]
@@ -56,7 +58,7 @@ def test_the_whole_table_is_run_once_and_printed_beside_the_reported_figures(
     assert (tmp_path / "out" / "scqa-seed1" / "log.csv").exists()
     code, shown, told = run("reproduce", "das2016", *asked, "--only", "t-scqa", "--only", "lmir", "--only", "yahoo")
     assert code == 0
-    assert "trainings" not in told, "what is finished is not run again"
+    assert "running" not in told, "what is finished is not run again"
     assert re.search(r"paper +85\.2 +93\.4 +84\.9", shown)
     assert "t-dsqa" not in shown
 

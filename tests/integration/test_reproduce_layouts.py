@@ -191,7 +191,7 @@ def test_a_published_layout_becomes_a_table_in_the_papers_names_killed_or_not(
     assert again.json.keys() == found.keys()
     assert "epoch" not in again.err, "what is finished is only read"
     if paper == "lei2016":
-        assert "1 labelled pairs name a question without a text" in told
+        assert "labelled pairs that name a question without a text: left out (1)" in told
         assert "vectors_pruned.200.txt.gz" in told
 
 

@@ -163,7 +163,8 @@ def test_both_autoencoders_are_trained_once_and_scored_beside_their_controls(
     assert code == 0
     sets: dict[str, Any] = json.loads(shown)["sets"]
     assert list(sets) == ["15 texts", "21 texts"]
-    assert "15 texts: 11 trainings and measurements" in told, "four of search, one of words, three states twice"
+    assert "to run: 22, of which 12 are trained with a seed" in told, "four of search, one of words, three states twice"
+    assert "running 21 texts: attention (8 rows), seed 1 (22 of 22, " in told, "over both numbers of texts"
     for found in sets.values():
         rows = {row["row"]: row for row in found["rows"]}
         assert list(rows) == list(ROWS)
@@ -175,7 +176,7 @@ def test_both_autoencoders_are_trained_once_and_scored_beside_their_controls(
     assert not list(out.glob("*/*.safetensors")), "checkpoints are cleared when the model is there"
     code, shown, told = run("reproduce", "zhang2018", *words, "--only", "attention", "--only", "words-full")
     assert code == 0
-    assert "trainings" not in told, "what is finished is not trained again"
+    assert "running" not in told, "what is finished is not trained again"
     assert re.search(r"paper +77\.79 +85\.76", shown)
     assert "gru-full" not in shown
     recipe.write_text(RECIPE.replace("min_count = 1", "min_count = 2"), encoding="utf-8")

@@ -155,7 +155,7 @@ Reader = Callable[[Path], object]
 @pytest.mark.parametrize(
     ("reader", "text", "line", "said"),
     [
-        (read_trec_run, "q Q0 d 1 0.5 t\nq Q0 e 2 0.4\n", 2, "5 fields; expected 6"),
+        (read_trec_run, "q Q0 d 1 0.5 t\nq Q0 e 2 0.4\n", 2, "expected 6 fields"),
         (read_trec_run, "q Q0 d 1 nan t\n", 1, "expected a finite number"),
         (read_trec_run, "q Q0 d 1 1 t\nr Q0 d 1 1 t\nq Q0 d 2 0 t\n", 3, "document d comes a second time for query q"),
         (read_trec_qrels, "q 0 d 0.5\n", 1, "grade is '0.5'"),

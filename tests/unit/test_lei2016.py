@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 from tests.tiny_semeval import write_semeval
 
-from askalike.errors import FormatError, MissingExtraError, SettingError, install_command
+from askalike.errors import DamagedInputError, FormatError, MissingExtraError, SettingError, install_command
 from askalike.evaluation.forum.tasks import make_scorer, rerank
-from askalike.papers.harness import Outcome, RowResult, chosen_rows, compared
+from askalike.papers.harness import Outcome, RowResult, chosen_rows, compared, run_all
 from askalike.papers.lei2016.rows import COMPARED, REPORTED, ROWS, THESIS, LeiRow
 from askalike.papers.lei2016.sets import LeiSet, find_sets, released_vectors
 from askalike.papers.lei2016.table import EncoderTrainer, LeiSystems, Trainer, runner_of
@@ -75,8 +75,8 @@ def run_rows(
 ) -> list[RowResult[LeiRow]]:
     """Run BM25 and the named rows, and return what came of them."""
     runner, rows = runner_of(data, out, train), [ROWS[name] for name in ("bm25", *names)]
-    reasons = runner.run_all(rows, seeds, notice, what=f"{data.name}: ")
-    return runner.results(rows, seeds, reasons)
+    reasons = run_all({data.name: runner}, rows, seeds, notice)
+    return runner.results(rows, seeds, reasons[data.name])
 
 
 def finished(row: LeiRow, seed: int, data: LeiSet, out: Path) -> Outcome | None:
@@ -106,12 +106,32 @@ def test_askubuntu_is_read_as_it_was_released(askubuntu: LeiSet) -> None:
     assert [task.name for task in askubuntu.tests] == ["askubuntu-test"]
 
 
+def test_what_is_repeated_or_cannot_be_read_is_counted_and_broken_texts_are_named_first(tmp_path: Path) -> None:
+    folder = write_askubuntu(tmp_path / "set")
+    (folder / "train_random.txt").write_text("0\t6\t1 2 2\n1\n", encoding="utf-8")
+    texts = folder / "text_tokenized.txt.gz"
+    whole = gzip.decompress(texts.read_bytes()).decode()
+    texts.write_bytes(gzip.compress(f"{whole}\n1\tother\ttext".encode()))
+    data = find_sets(folder)["askubuntu"]()
+    assert len(data.questions) == 12
+    reason = "expected id, similar ids and random ids, split by tabs"
+    assert data.notes == (
+        "texts with an id that another has: the first counts (1)",
+        "ids named twice on a training line (1)",
+        f"lines that cannot be read: left out, first train_random.txt, line 2: {reason} (1)",
+    )
+    texts.write_bytes(gzip.compress(whole.replace("3\thow to", "3 how to").encode()))
+    with pytest.raises(DamagedInputError, match=r"^text_tokenized.txt.gz, line 4: expected 3 fields .* fields: 2;"):
+        find_sets(folder)["askubuntu"]()
+
+
 def test_what_the_released_folder_lacks_is_left_out_and_its_word_vectors_are_found(tmp_path: Path) -> None:
     folder = write_askubuntu(tmp_path / "set")
     (folder / "train_random.txt").write_text("0\t6 99\t1 98 3\n97\t7\t2\n1\t96\t4\n", encoding="utf-8")
     (folder / "heldout.txt").unlink()
     data = find_sets(folder)["askubuntu"]()
-    assert (data.pairs, data.pairs_without_text, data.heldout) == ((("0", "6"),), 3, frozenset())
+    assert (data.pairs, data.heldout) == ((("0", "6"),), frozenset())
+    assert data.notes == ("labelled pairs that name a question without a text: left out (3)",)
     (example,) = data.examples
     assert [question.id for question in example.candidates] == ["1", "3", "6"]
     assert released_vectors(folder) is None
@@ -167,9 +187,12 @@ def test_baselines_run_and_encoders_without_a_trainer_say_why_not(askubuntu: Lei
     assert list(results) == ["bm25", "tfidf", "tfidf-title", "svm", "rcnn-last"]
     assert results["rcnn-last"].reason == f"training a network needs torch ({install_command('train')})"
     assert not results["rcnn-last"].means
-    assert told[0] == "askubuntu: 6 trainings and measurements", "those that draw nothing once, the encoder twice"
+    assert told[0] == "to run: 6, of which 2 are trained with a seed", "those that draw nothing once, the encoder twice"
+    assert any(line.startswith("skipped askubuntu: rcnn-last, seed 1: training a network needs torch") for line in told)
+    assert not any("left" in line for line in told), "no training was timed"
     units = ["bm25", "tfidf", "tfidf-title", "svm", "rcnn-last, seed 0", "rcnn-last, seed 1"]
-    assert [one.rpartition(":")[0] for one in told[1:]] == [f"askubuntu: {unit}" for unit in units]
+    running = [line.removeprefix("running askubuntu: ") for line in told if line.startswith("running ")]
+    assert running == [f"{unit} ({number} of 6)" for number, unit in enumerate(units, 1)]
     means = {name: one.means["askubuntu-test"]["map"] for name, one in results.items() if one.means}
     # BM25 ranks the positive 3rd of 3 and 1st of 2: (1/3 + 1) / 2; words in common are those of the subject
     assert means["bm25"].interval.mean == pytest.approx(2 / 3)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,17 +119,22 @@ STOPPED: Final = 130
 
 @contextmanager
 def interruptible(state: Callable[[], tuple[str, str]]) -> Iterator[None]:
-    """Let Ctrl-C end the command with exit code 130.
+    """Let Ctrl-C and SIGTERM end the command with exit code 130.
 
     Args:
         state: asked then: what became of what was done, and the command that goes on.
     """
+    has_signals = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if has_signals else None
     try:
         yield
     except KeyboardInterrupt:
         kept, again = state()
         messages.say(f"stopped; {kept}. To go on:\n  {again}", "stopped")
         raise typer.Exit(STOPPED) from None
+    finally:
+        if has_signals:
+            signal.signal(signal.SIGTERM, before)
 
 
 def same_again() -> str:

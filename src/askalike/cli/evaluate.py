@@ -40,6 +40,9 @@ def score(
     measure: Annotated[
         list[str] | None, typer.Option("--measure", help="Such as map, p@5, ndcg@10; may be repeated.")
     ] = None,
+    by_query: Annotated[
+        bool, typer.Option("--by-query", help="Add every query's values to the JSON, measure by measure.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Score a run against relevance judgements.
@@ -54,6 +57,8 @@ def score(
     except EvaluationError as error:  # said before any file is read: the command was used wrongly
         raise SettingError(error.message, error.hint) from error
     name, other = run.name, against.name if against is not None else ""
+    if by_query and not as_json:
+        raise SettingError("--by-query adds to what --json prints", "add --json")
     if name == other:
         name, other = str(run), str(against)
     if name == other:
@@ -66,21 +71,27 @@ def score(
         first, second = reports.values()
         comparisons = [compare(first, second, measure) for measure in first.measures]
     if as_json:
-        report = report_object(reports[name])
-        if against is not None:
-            report["against"] = report_object(list(reports.values())[1])
+        report, *rivals = (
+            report_object(of_run) | ({"by_query": dict(of_run.per_query)} if by_query else {})
+            for of_run in reports.values()
+        )
+        if rivals:
+            report["against"] = rivals[0]
             report["comparison"] = [comparison_object(comparison) for comparison in comparisons]
         print_json(report)
         return
     print_aligned(report_table(reports))
     for comparison in comparisons:
         console.print(comparison_line(comparison, name), markup=False)
-    for note in notes(reports[name]):
+    shown = notes(reports[name])
+    if reports[name].unjudged_documents:
+        shown.append(f"ranked documents without a judgement, not relevant: {reports[name].unjudged_documents:,}")
+    for note in shown:
         console.print(f"note: {note}", markup=False, style="dim")
 
 
 def report_object(report: Report) -> dict[str, Any]:
-    """Return a report as JSON: means as fractions, intervals, counts of queries."""
+    """Return a report as JSON: means as fractions, intervals, counts (docs/evaluation.md)."""
     return {
         "protocol": report.protocol.name,
         **dict(report.means),
@@ -88,7 +99,9 @@ def report_object(report: Report) -> dict[str, Any]:
         "left_out": len(report.left_out),
         "without_positives": len(report.without_positives),
         "missing": len(report.missing),
-        "unjudged": len(report.unjudged),
+        "unjudged_queries": len(report.unjudged),
+        "unjudged_documents": report.unjudged_documents,
+        "relevant_not_ranked": report.relevant_not_ranked,
         "interval95": {name: interval(report, name) for name in report.measures},
     }
 

@@ -19,7 +19,7 @@ from rich.table import Table
 
 import askalike
 from askalike._version import __version__
-from askalike.cli.arguments import JsonOption
+from askalike.cli.arguments import JsonOption, interruptible, same_again
 from askalike.cli.display import console, plain_table, print_aligned
 from askalike.cli.messages import BarProgress, messages, print_json
 from askalike.errors import SettingError
@@ -70,10 +70,12 @@ def reproduce(
     ] = None,
     amount: Annotated[
         list[int] | None,
-        typer.Option("--amount", help="zhang2018: the number of texts, 0 for all; may be repeated.", min=0),
+        typer.Option(
+            "--amount", help="zhang2018: texts to learn from, the first N; default: 0, all; may be repeated.", min=0
+        ),
     ] = None,
     pairs: Annotated[
-        int, typer.Option("--pairs", help="das2016: the number of questions with answers, 0 for all.", min=0)
+        int, typer.Option("--pairs", help="das2016: questions with answers to learn from; 0: all.", min=0)
     ] = 0,
     vectors: Annotated[
         Path | None,
@@ -123,7 +125,7 @@ def reproduce(
         device=device,
         jobs=jobs,
     )
-    with BarProgress() as progress:
+    with interruptible(lambda: (f"finished rows are kept in {folder}", same_again())), BarProgress() as progress:
         progress.notice(f"reading {data}")
         parts = chosen.reproduce(options, progress)
     if as_json:
@@ -157,13 +159,13 @@ def _json(paper: str, parts: Iterable[Part], options: Options) -> dict[str, Any]
 
 
 def _stamp() -> dict[str, Any]:
-    """Return command, version, commit, moment and machine; the commit is "" outside a checkout of the project."""
+    """Return command, version, commit, moment and machine; the commit is None outside a checkout of the project."""
     package = Path(askalike.__file__).parent
     git = ["git", "-C", str(package), "log", "-1", "--format=%h", "--", "."]
     try:
-        commit = subprocess.run(git, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
+        commit = subprocess.run(git, capture_output=True, text=True, timeout=10, check=False).stdout.strip() or None
     except (OSError, subprocess.TimeoutExpired):
-        commit = ""
+        commit = None
     machine = {
         "cpu": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
@@ -223,7 +225,7 @@ def _mean_cell(mean: SeedMean, *, has_interval: bool) -> str:
     """Return a mean times 100, with its spread over seeds and, dimmed, its interval."""
     bounds = mean.interval
     spread = "" if mean.spread is None else f" ±{100 * mean.spread:.1f}"
-    interval = f" [dim]{100 * bounds.low:.1f}–{100 * bounds.high:.1f}[/dim]" if has_interval else ""
+    interval = f" [dim]({100 * bounds.low:.1f}–{100 * bounds.high:.1f})[/dim]" if has_interval else ""
     return f"{100 * bounds.mean:.2f}{spread}{interval}"
 
 

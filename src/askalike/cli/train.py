@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -10,7 +10,7 @@ import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, command, interruptible, same_again
 from askalike.cli.display import print_facts, print_whole
-from askalike.cli.messages import BarProgress, print_json
+from askalike.cli.messages import BarProgress, messages, print_json
 from askalike.evaluation import Comparison
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.forum import size_bytes
@@ -25,6 +25,7 @@ from askalike.training.session import (
     TrainingSession,
     checked_recipe,
 )
+from askalike.training.work_folder import Beginning
 
 CHANCE: Final = 0.05
 """From which p-value on a difference is said to be perhaps chance."""
@@ -89,7 +90,10 @@ def train(
         with BarProgress() as progress:
             plan = session.plan(progress)
         if not as_json:
-            print_facts(plan_object(plan))
+            facts = {**plan_object(plan), "training": STARTS[plan.beginning]}
+            print_facts({name: fact for name, fact in facts.items() if name not in ("beginning", KEEP)})
+            if facts[KEEP]:
+                messages.note("nothing can show whether the new model is better: it is taken with --keep alone")
         with BarProgress() as progress:
             result = session.run(progress)
     if as_json:
@@ -97,6 +101,15 @@ def train(
     else:
         for line in result_lines(result, forum):
             print_whole(line)
+
+
+KEEP: Final = "is_taken_with_keep_alone"
+STARTS: Final[Mapping[Beginning, str]] = {
+    "anew": "from the start",
+    "goes on": "where the last training was stopped",
+    "changed": "from the start, since recipe, texts or links have changed",
+    "finished": "nothing to train: it was finished before",
+}
 
 
 def plan_object(plan: TrainingPlan) -> dict[str, Any]:
@@ -121,7 +134,7 @@ def plan_object(plan: TrainingPlan) -> dict[str, Any]:
         "encoder": _encoder(plan.recipe),
         "folder": str(plan.folder),
         "beginning": plan.beginning,
-        "is_taken_with_keep_alone": plan.is_taken_with_keep_alone,
+        KEEP: plan.is_taken_with_keep_alone,
     }
 
 

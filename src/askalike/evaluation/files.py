@@ -109,7 +109,7 @@ def read_trec_qrels(path: Path) -> Qrels:
     for line in _lines(path):
         fields = line.text.split()
         if len(fields) != 4:
-            raise line.damaged(f"{len(fields)} fields; expected 4: query iteration document grade")
+            raise line.damaged(f"expected 4 fields (query iteration document grade); fields: {len(fields)}")
         query, _, document, grade = fields
         if _WHOLE_NUMBER.fullmatch(grade) is None:
             raise line.damaged(f"the grade is {grade!r}; expected a whole number")
@@ -138,7 +138,7 @@ def read_trec_run(path: Path) -> Run:
     for line in _lines(path):
         fields = line.text.split()
         if len(fields) != 6:
-            raise line.damaged(f"{len(fields)} fields; expected 6: query Q0 document rank score tag")
+            raise line.damaged(f"expected 6 fields (query Q0 document rank score tag); fields: {len(fields)}")
         query, _, document, _, score, _ = fields
         _note(seen, query, document, line)
         run.setdefault(query, []).append((document, line.score(score)))
@@ -192,7 +192,7 @@ def _semeval_rows(path: Path) -> Iterator[_SemEvalRow]:
     for line in _lines(path):
         fields = line.text.split()  # as the official scorer does: tabs in the released files, spaces in many others
         if len(fields) != 5:
-            raise line.damaged(f"{len(fields)} columns; expected 5: query, document, rank, score, label")
+            raise line.damaged(f"expected 5 columns (query, document, rank, score, label); columns: {len(fields)}")
         query, document, rank, score, label = fields
         if label.lower() not in _LABELS:
             raise line.damaged(f"the label is {label!r}; expected true or false")
@@ -241,7 +241,9 @@ def read_askubuntu(path: Path) -> tuple[Qrels, Run]:
     for line in _lines(path):
         fields = line.text.split("\t")
         if len(fields) != 4:
-            raise line.damaged(f"{len(fields)} columns between tabs; expected 4: query, positives, candidates, scores")
+            raise line.damaged(
+                f"expected 4 columns between tabs (query, positives, candidates, scores); columns: {len(fields)}"
+            )
         query, positives, candidates, scores = fields[0].strip(), *(field.split() for field in fields[1:])
         if not query or query in qrels:
             raise line.damaged(f"query {query} comes a second time" if query else "the query has no id")

@@ -46,6 +46,7 @@ class Report:
         without_positives: queries that count, as 0, although nothing in them is relevant to the protocol.
         missing: queries that count, as 0, although the run has no document for them.
         unjudged: queries of the run that the gold lacks: not scored.
+        unjudged_documents: how many ranked documents of the gold's queries have no judgement: not relevant.
         relevant_not_ranked: how many judged relevant documents the run has not ranked, over all queries of the gold.
             Under the protocols for re-ranking these cost nothing, so the reader should know of them.
     """
@@ -58,6 +59,7 @@ class Report:
     without_positives: tuple[str, ...]
     missing: tuple[str, ...]
     unjudged: tuple[str, ...]
+    unjudged_documents: int
     relevant_not_ranked: int
 
     @property
@@ -118,6 +120,9 @@ def evaluate(qrels: Qrels, run: Run, protocol: Protocol | str, measures: Sequenc
         without_positives=() if leaves_out else nothing,
         missing=missing,
         unjudged=unjudged,
+        unjudged_documents=sum(
+            document not in judgements for query, judgements in qrels.items() for document, _ in run.get(query, ())
+        ),
         relevant_not_ranked=sum(relevant.values()) - sum(ranked_relevant.values()),
     )
 

@@ -18,9 +18,11 @@ import importlib.util
 import json
 import multiprocessing
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
+from itertools import count, islice
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
@@ -42,34 +44,40 @@ def do_each(
     work: Callable[[_Context, _Task], _Result],
     context: _Context,
     tasks: Sequence[_Task],
-    on_done: Callable[[_Task, str], None],
     jobs: int,
+    *,
+    on_begin: Callable[[_Task], None] = lambda _: None,
+    on_done: Callable[[_Task, _Result, float], None] = lambda *_: None,
 ) -> list[_Result]:
     """Return ``work(context, task)`` of each task, in the order of their ending; ``jobs`` of them run side by side.
 
     Args:
         work: a function of a module; ``context`` and tasks travel to other processes where there are several jobs.
-        on_done: called with each that is done, and how far all are, as in "2 of 9 done, about 7 min left".
         jobs: processes, ≥ 1; one is this process.
+        on_begin: called with each task that begins.
+        on_done: called with each task that is done, its result and the seconds that it took.
     """
-    began = time.monotonic()
     results: list[_Result] = []
-
-    def add(task: _Task, result: _Result) -> None:
-        results.append(result)
-        left = (time.monotonic() - began) / len(results) * (len(tasks) - len(results)) / 60
-        on_done(task, f"{len(results)} of {len(tasks)} done, about {left:.0f} min left")
-
     if jobs == 1 or len(tasks) < 2:
         for task in tasks:
-            add(task, work(context, task))
+            on_begin(task)
+            result, seconds = _timed(work, context, task)
+            results.append(result)
+            on_done(task, result, seconds)
         return results
     workers = min(jobs, len(tasks))
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_worker, (work, context))
     try:
         futures = {pool.submit(_do_task, task): task for task in tasks}
+        waiting = iter(tasks)  # begun in this order
+        for task in islice(waiting, workers):
+            on_begin(task)
         for future in as_completed(futures):
-            add(futures[future], future.result())
+            result, seconds = future.result()
+            results.append(result)
+            on_done(futures[future], result, seconds)
+            for task in islice(waiting, 1):
+                on_begin(task)
     except BaseException:
         for child in multiprocessing.active_children():
             child.terminate()  # or the error would be reported when all the others have ended, which may take hours
@@ -77,6 +85,11 @@ def do_each(
         raise
     pool.shutdown()
     return results
+
+
+def _timed(work: Callable[[_Context, _Task], _Result], context: _Context, task: _Task) -> tuple[_Result, float]:
+    began = time.monotonic()
+    return work(context, task), time.monotonic() - began
 
 
 _WORKER: list[tuple[Callable[[Any, Any], Any], Any]] = []
@@ -90,7 +103,7 @@ def _begin_worker(work: Callable[[Any, Any], Any], context: object) -> None:
 
 def _do_task(task: object) -> Any:
     work, context = _WORKER[0]
-    return work(context, task)
+    return _timed(work, context, task)
 
 
 Values = Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -333,7 +346,7 @@ def compare_rows(first: RowResult[_Row], second: RowResult[_Row], task: str) -> 
 def compared(
     results: Iterable[RowResult[_Row]], pairs: Iterable[tuple[str, str]], tasks: Sequence[str]
 ) -> list[Compared]:
-    """Return what a paper says of rows, (better, worse), tested on every task where both are finished."""
+    """Return pairs of rows, (the one that is said to be better, the other), tested on every task where both ended."""
     ended = {result.row.id: result for result in results if result.precisions}
     return [
         compare_rows(ended[better], ended[worse], task)
@@ -392,41 +405,6 @@ class Runner(Generic[_Row]):
         replace_whole(file, json.dumps(asdict(outcome), indent=1).encode())
         return outcome
 
-    def run_all(
-        self,
-        rows: Iterable[_Row],
-        seeds: Sequence[int],
-        notice: Callable[[str], None],
-        *,
-        jobs: int = 1,
-        what: str = "",
-    ) -> dict[str, str]:
-        """Run what is not finished: all rows with one seed, then with the next; return why rows could not be run.
-
-        Args:
-            notice: called with what begins, what has ended, and about how long the rest takes.
-            jobs: processes, ≥ 1.
-            what: begins each notice.
-
-        Raises:
-            SettingError: no seed was given.
-        """
-        if not seeds:
-            raise SettingError("no seed to run with", "give at least one")
-        units: list[_Unit[_Row]] = []
-        for seed in seeds:
-            groups: dict[str, list[_Row]] = {}
-            for row in rows:
-                if seed in seeds_of(row, seeds) and self.finished(row, seed) is None:
-                    groups.setdefault(row.learner or row.id, []).append(row)
-            units += [(tuple(group), seed) for group in groups.values()]
-        if not units:
-            return {}
-        notice(f"{what}{len(units)} trainings and measurements")
-        runner = replace(self, systems=self.systems.quiet()) if jobs > 1 else self
-        reasons = do_each(_run_unit, runner, units, lambda unit, how: notice(f"{what}{_name(unit)}: {how}"), jobs)
-        return {row: reason for by_row in reasons for row, reason in by_row.items()}
-
     def results(
         self, rows: Iterable[_Row], seeds: Sequence[int], reasons: Mapping[str, str] | None = None
     ) -> list[RowResult[_Row]]:
@@ -457,31 +435,111 @@ class Runner(Generic[_Row]):
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-_Unit = tuple[tuple[_Row, ...], int]
-"""Rows that share what they learn, and a seed."""
-
-
 def seeds_of(row: Row, seeds: Sequence[int]) -> Sequence[int]:
     """Return the seeds that a row is run with: the first alone where nothing is drawn."""
     return seeds if row.is_drawn else seeds[:1]
 
 
-def _run_unit(runner: Runner[_Row], unit: _Unit[_Row]) -> dict[str, str]:
-    """Run rows; return why those could not be run that need an extra that is missing."""
-    rows, seed = unit
-    reasons = {}
-    for row in rows:
-        try:
-            runner.run(row, seed)
-        except MissingExtraError as error:
-            reasons[row.id] = str(error)
+@dataclass(frozen=True, slots=True)
+class _Unit(Generic[_Row]):
+    """Rows of one set that share what they learn, and a seed."""
+
+    set_name: str
+    rows: tuple[_Row, ...]
+    seed: int
+
+    @property
+    def is_drawn(self) -> bool:
+        return any(row.is_drawn for row in self.rows)
+
+    def __str__(self) -> str:
+        name = self.rows[0].id if len(self.rows) == 1 else f"{self.rows[0].learner} ({len(self.rows)} rows)"
+        place = f"{self.set_name}: " if self.set_name else ""
+        return f"{place}{name}, seed {self.seed}" if self.is_drawn else f"{place}{name}"
+
+
+def run_all(
+    runners: Mapping[str, Runner[_Row]],
+    rows: Sequence[_Row],
+    seeds: Sequence[int],
+    notice: Callable[[str], None],
+    *,
+    jobs: int = 1,
+) -> dict[str, dict[str, str]]:
+    """Run what is not finished, set by set: all rows with one seed, then with the next.
+
+    Args:
+        runners: set → what runs the rows on it; the name begins each notice, "" begins none.
+        notice: called with what is running, what was skipped, and about how long the rest of all sets takes.
+        jobs: processes, ≥ 1.
+
+    Returns:
+        set → row → why it could not be run.
+
+    Raises:
+        SettingError: no seed was given.
+    """
+    if not seeds:
+        raise SettingError("no seed to run with", "give at least one")
+    reasons: dict[str, dict[str, str]] = {name: {} for name in runners}
+    units: list[_Unit[_Row]] = []
+    for name, runner in runners.items():
+        for seed in seeds:
+            groups: dict[str, list[_Row]] = {}
+            for row in rows:
+                if seed in seeds_of(row, seeds) and runner.finished(row, seed) is None:
+                    groups.setdefault(row.learner or row.id, []).append(row)
+            units += [_Unit(name, tuple(group), seed) for group in groups.values()]
+    if not units:
+        return reasons
+    left = Counter(unit.is_drawn for unit in units)
+    notice(f"to run: {len(units)}, of which {left[True]} are trained with a seed")
+    spent: dict[bool, list[float]] = {True: [], False: []}
+    begun = count(1)
+
+    def begin(unit: _Unit[_Row]) -> None:
+        notice(f"running {unit} ({next(begun)} of {len(units)}{time_left(left, spent, jobs)})")
+
+    def end(unit: _Unit[_Row], skipped: Mapping[str, str], seconds: float) -> None:
+        left[unit.is_drawn] -= 1
+        if not skipped:
+            spent[unit.is_drawn].append(seconds)
+        for reason in dict.fromkeys(skipped.values()):
+            notice(f"skipped {unit}: {reason}")
+        reasons[unit.set_name].update(skipped)
+
+    own = {name: replace(it, systems=it.systems.quiet()) for name, it in runners.items()} if jobs > 1 else runners
+    do_each(_run_unit, own, units, jobs, on_begin=begin, on_done=end)
     return reasons
 
 
-def _name(unit: _Unit[_Row]) -> str:
-    rows, seed = unit
-    name = rows[0].id if len(rows) == 1 else f"{rows[0].learner}, {len(rows)} rows"
-    return f"{name}, seed {seed}" if any(row.is_drawn for row in rows) else name
+def time_left(left: Mapping[bool, int], spent: Mapping[bool, Sequence[float]], jobs: int) -> str:
+    """Return about how long the rest takes, "" until each kind of it was timed: trainings are far dearer than counts.
+
+    Args:
+        left: whether something is drawn → how many are not done.
+        spent: the same → the seconds of those that are.
+
+    >>> time_left({True: 4, False: 1}, {True: [], False: [2.0]}, 1)
+    ''
+    >>> time_left({True: 4, False: 1}, {True: [600.0, 660.0], False: [2.0]}, 2)
+    ', about 21 min left'
+    """
+    if any(number and not spent[kind] for kind, number in left.items()):
+        return ""
+    seconds = sum(number * fmean(spent[kind]) for kind, number in left.items() if number) / jobs
+    return ", less than a minute left" if seconds < 60 else f", about {seconds / 60:.0f} min left"
+
+
+def _run_unit(runners: Mapping[str, Runner[_Row]], unit: _Unit[_Row]) -> dict[str, str]:
+    """Run rows; return why those could not be run that need an extra that is missing."""
+    reasons = {}
+    for row in unit.rows:
+        try:
+            runners[unit.set_name].run(row, unit.seed)
+        except MissingExtraError as error:
+            reasons[row.id] = str(error)
+    return reasons
 
 
 def need_torch(threads: int) -> None:
@@ -562,7 +620,7 @@ class Part:
         reported: (row, task) → what was published.
         name: of the set, "" for all of a paper.
         note: below each title, or "".
-        compared: heading → what the paper says of rows, tested.
+        compared: heading → rows beside each other, tested.
     """
 
     as_json: Mapping[str, Any]

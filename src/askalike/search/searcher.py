@@ -282,8 +282,8 @@ class Searcher:
             return RANKERS[WORDS]
         raise NotLearnedError(
             f"the ranker {name!r} needs vectors, and this forum has none",
-            'make them with "askalike encode FORUM", in another language than English after "askalike train FORUM"; or '
-            f'search with the ranker "{WORDS}"',
+            'make them with "askalike encode FORUM" (the bundled encoder reads English; for another language run '
+            f'"askalike train FORUM" first), or search with the ranker "{WORDS}"',
         )
 
     def _is_reranked(self, query: Query) -> bool:

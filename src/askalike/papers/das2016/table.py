@@ -32,6 +32,7 @@ from askalike.papers.harness import (
     Runner,
     chosen_rows,
     compared,
+    run_all,
 )
 from askalike.papers.lei2016.sets import JudgedSet
 from askalike.progress import Progress, SilentProgress
@@ -110,8 +111,8 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     sets = _sets(data, [name for name in options.only if name in SETS])
     seeds = range(options.seeds)
     runner = runner_of(data, options, progress)
-    reasons = runner.run_all(rows, seeds, progress.notice, jobs=options.jobs)
-    results = runner.results(rows, seeds, reasons)
+    reasons = run_all({"": runner}, rows, seeds, progress.notice, jobs=options.jobs)
+    results = runner.results(rows, seeds, reasons[""])
     tests = {f"{one_set.title}: {test.name}": test.name for one_set in sets for test in one_set.tests}
     return [
         Part(
@@ -121,7 +122,7 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
             measures=MEASURES,
             reported=_reported,
             note="" if data.is_original else OTHER_DATA,
-            compared={"What the paper says of rows, by MAP": compared(results, COMPARED, list(tests.values()))},
+            compared={"Rows beside each other, by MAP": compared(results, COMPARED, list(tests.values()))},
         )
     ]
 

@@ -66,7 +66,7 @@ class LeiSet(JudgedSet):
         pairs: ids of labelled pairs to learn from; none of dev or test.
         examples: labelled candidates of training queries, for the SVM.
         heldout: ids of questions whose text is kept out of pre-training, for perplexity.
-        pairs_without_text: labelled pairs that are left out, since the texts lack one of their questions.
+        notes: what was left out while it was read, with its count.
     """
 
     is_original: bool
@@ -74,7 +74,7 @@ class LeiSet(JudgedSet):
     pairs: tuple[tuple[str, str], ...]
     examples: tuple[LabelledCandidates, ...]
     heldout: frozenset[str]
-    pairs_without_text: int = 0
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -132,10 +132,14 @@ def labelled(task: RerankTask) -> tuple[LabelledCandidates, ...]:
 
 
 def _askubuntu(folder: Path) -> LeiSet:
-    questions = tuple(
-        record for record in named("askubuntu").read(folder, ReadContext()) if isinstance(record, Question)
-    )
-    known = {question.id: question for question in questions}
+    context = ReadContext()
+    known: dict[str, Question] = {}
+    twice = 0
+    for record in named("askubuntu").read(folder, context):
+        if isinstance(record, Question):
+            twice += record.id in known
+            known.setdefault(record.id, record)
+    questions = tuple(known.values())
     lines = list(training_pairs(folder))
     pairs = [(line.query_id, positive) for line in lines for positive in line.positive_ids]
     kept = tuple(pair for pair in pairs if known.keys() >= {*pair})
@@ -143,6 +147,17 @@ def _askubuntu(folder: Path) -> LeiSet:
         _example(known, line.query_id, line.positive_ids, line.negative_ids[:SVM_NEGATIVES])
         for line in islice((line for line in lines if line.query_id in known), SVM_QUERIES)
     ]
+    repeated = sum(len(ids) - len(set(ids)) for line in lines for ids in (line.positive_ids, line.negative_ids))
+    rejects = context.rejects
+    notes = {
+        "texts with an id that another has: the first counts": twice,
+        "ids named twice on a training line": repeated,
+        "labelled pairs that name a question without a text: left out": len(pairs) - len(kept),
+        "lines that cannot be read: left out"
+        + "".join(
+            f", first {reject.file}, line {reject.line}: {reject.reason}" for reject in rejects.first[:1]
+        ): rejects.count,
+    }
     has_heldout = stored_file(folder, "heldout.txt") is not None  # without it some are drawn for perplexity
     return LeiSet(
         name="askubuntu",
@@ -154,7 +169,7 @@ def _askubuntu(folder: Path) -> LeiSet:
         heldout=frozenset(heldout_ids(folder) if has_heldout else ()),
         dev=judged_task(read_judged(folder, "askubuntu", "dev"), "askubuntu", questions),
         tests=(judged_task(read_judged(folder, "askubuntu", "test"), "askubuntu", questions),),
-        pairs_without_text=len(pairs) - len(kept),
+        notes=tuple(f"{what} ({number:,})" for what, number in notes.items() if number),
     )
 
 

@@ -46,6 +46,7 @@ from askalike.papers.harness import (
     chosen_rows,
     compared,
     need_torch,
+    run_all,
     tie_settings,
 )
 from askalike.papers.lei2016.rows import COMPARED, ROWS, Figure, LeiRow
@@ -291,9 +292,8 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     archives = {str(path): _questions(path) for path in (options.unlabelled if has_encoders else ())}
     recipe = network_recipe(options.recipe)
     for one_set in data.values():
-        if one_set.pairs_without_text:
-            what = f"{one_set.pairs_without_text:,} labelled pairs name a question without a text: left out"
-            progress.notice(f"{one_set.name}: {what}")
+        for note in one_set.notes:
+            progress.notice(f"{one_set.name}: {note}")
     vectors = options.vectors or released_vectors(options.data)
     if vectors and has_encoders:
         progress.notice(f"taking the word vectors of {vectors}")
@@ -301,12 +301,9 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     settings = train.described() if has_encoders else {}
     if has_encoders:
         tie_settings(options.out, settings)
-    parts = []
-    for one_set in (data[name] for name in chosen or sets):
-        runner = runner_of(one_set, options.out, train, settings)
-        reasons = runner.run_all(rows, seeds, progress.notice, jobs=options.jobs, what=f"{one_set.name}: ")
-        parts.append(part(one_set, runner.results(rows, seeds, reasons)))
-    return parts
+    runners = {name: runner_of(data[name], options.out, train, settings) for name in chosen or sets}
+    reasons = run_all(runners, rows, seeds, progress.notice, jobs=options.jobs)
+    return [part(data[name], runner.results(rows, seeds, reasons[name])) for name, runner in runners.items()]
 
 
 def part(data: LeiSet, results: Sequence[RowResult[LeiRow]]) -> Part:
@@ -321,7 +318,7 @@ def part(data: LeiSet, results: Sequence[RowResult[LeiRow]]) -> Part:
         measures=RERANK_MEASURES,
         reported=_reported,
         note="" if data.is_original else OTHER_DATA,
-        compared={"What paper and thesis say of rows, by MAP": compared(results, COMPARED, [data.dev.name, *tests])},
+        compared={"Rows beside each other, by MAP": compared(results, COMPARED, [data.dev.name, *tests])},
     )
 
 

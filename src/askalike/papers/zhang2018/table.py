@@ -20,6 +20,7 @@ from askalike.papers.harness import (
     Runner,
     chosen_rows,
     compared,
+    run_all,
     tie_settings,
 )
 from askalike.papers.zhang2018.autoencoders import StateTrainer
@@ -138,14 +139,12 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     if is_learning:
         tie_settings(options.out, trainer.described())
     seeds = range(options.seeds)
-    parts = []
+    runners = {}
     for size in sizes:
-        name = f"{size or len(data.texts)} texts"
-        systems = RamnSystems(data, replace(trainer, size=size))
-        runner = Runner(systems, data.tasks(), options.out / f"rows-{size or 'all'}", MEASURES, BASELINE)
-        reasons = runner.run_all(rows, seeds, progress.notice, jobs=options.jobs, what=f"{name}: ")
-        parts.append(part(data, name, runner.results(rows, seeds, reasons)))
-    return parts
+        systems, folder = RamnSystems(data, replace(trainer, size=size)), options.out / f"rows-{size or 'all'}"
+        runners[f"{size or len(data.texts)} texts"] = Runner(systems, data.tasks(), folder, MEASURES, BASELINE)
+    reasons = run_all(runners, rows, seeds, progress.notice, jobs=options.jobs)
+    return [part(data, name, runner.results(rows, seeds, reasons[name])) for name, runner in runners.items()]
 
 
 def part(data: ZhangData, name: str, results: Sequence[RowResult[RamnRow]]) -> Part:
@@ -163,7 +162,7 @@ def part(data: ZhangData, name: str, results: Sequence[RowResult[RamnRow]]) -> P
         tables={f"{task}, learned from {name}": task for task in TASKS},
         measures=MEASURES,
         reported=_reported,
-        compared={f"What the paper says of rows, by MAP, {name}": comparisons},
+        compared={f"Rows beside each other, by MAP, {name}": comparisons},
     )
 
 

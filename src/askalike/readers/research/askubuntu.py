@@ -101,7 +101,7 @@ def load_askubuntu(path: Path, split: str, context: ReadContext) -> Judged:
         DamagedInputError: a file is damaged, or a query or candidate has no text.
     """
     split = split or SPLITS[0]
-    annotations = needed_file(path, f"{split}.txt", "give the folder of the released set, or another split")
+    annotations = needed_file(path, f"{split}.txt", "give the folder of the released set, with all of its files")
     texts = _needed_texts(path)
     qrels, run = read_askubuntu(annotations)
     context.records_in += len(run)
@@ -113,6 +113,13 @@ def load_askubuntu(path: Path, split: str, context: ReadContext) -> Judged:
         if question.id in wanted:
             judged[question.id] = question
     missing = sorted(wanted - judged.keys())
+    if missing and context.rejects.count:
+        first = context.rejects.first[0]
+        raise DamagedInputError(
+            f"{first.file}, line {first.line}: {first.reason}; lines that cannot be read: {context.rejects.count:,},"
+            f" questions of {annotations.name} without a text: {len(missing):,}",
+            "mend those lines: a judged set is read whole or not at all",
+        )
     if missing:
         raise DamagedInputError(
             f"{texts.name} lacks {len(missing)} of the questions that {annotations.name} names, first {missing[0]!r}",
@@ -125,7 +132,7 @@ def load_askubuntu(path: Path, split: str, context: ReadContext) -> Judged:
 def _questions(file: Path, context: ReadContext) -> Iterator[Question]:
     def question(fields: list[str]) -> Question:
         if len(fields) != 3 or not fields[0]:
-            raise Unreadable(f"{len(fields)} fields, expected id, title and body")
+            raise Unreadable(f"expected 3 fields (id, title, body) between tabs; fields: {len(fields)}")
         title, body = one_line(fields[1], "title", context), checked(fields[2], "body", context).strip()
         return Question(fields[0], title, body, url=context.address(fields[0], "/questions/{id}"))
 
