@@ -40,7 +40,7 @@ from askalike.types import (
 FULL = Question(
     id="q1",
     title="Títle 🙂",
-    body="<p>one\x00two</p>",
+    body="<p>one\x01two</p>",
     markup="html",
     tags=("b", "a"),
     created=datetime(2020, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
@@ -110,11 +110,11 @@ def test_a_closed_store_says_so_in_every_thread(tmp_path: Path, made: Callable[.
             thread.submit(call).result()
 
 
-def test_what_is_stored_reads_back_equal_nul_bytes_too(store: Store) -> None:
-    store.put_questions([FULL, Question("\x00", "nul \x00 in an id")])
+def test_what_is_stored_reads_back_equal_control_characters_too(store: Store) -> None:
+    store.put_questions([FULL, Question("\x01", "odd \x01 in an id")])
     assert store.question("q1") == FULL
-    assert store.questions_by_id(["\x00", "nowhere"]) == {"\x00": Question("\x00", "nul \x00 in an id")}
-    answer = Answer("a\x00", "q1", "b\x00", "markdown", FULL.created, -2, "bob", is_accepted=True)
+    assert store.questions_by_id(["\x01", "\x00", "nowhere"]) == {"\x01": Question("\x01", "odd \x01 in an id")}
+    answer = Answer("a\x01", "q1", "b\x01", "markdown", FULL.created, -2, "bob", is_accepted=True)
     store.put_answers([answer])
     assert store.answers_of(["q1"]) == {"q1": [answer]}
 
@@ -155,7 +155,13 @@ def test_a_date_that_cannot_be_read_back_is_refused_and_nothing_is_stored(store:
 
 @pytest.mark.parametrize(
     "question",
-    [Question("", "t"), Question(" a", "t"), Question("a", "\ud800"), Question("a", "t", score=2**70)],
+    [
+        Question("", "t"),
+        Question(" a", "t"),
+        Question("a", "\ud800"),
+        Question("a", "\x00"),
+        Question("a", "t", score=2**70),
+    ],
 )
 def test_a_value_that_cannot_be_stored_is_refused(store: Store, question: Question) -> None:
     with pytest.raises(InputError):
@@ -597,7 +603,7 @@ def test_the_newest_judgement_on_a_pair_counts_until_it_is_withdrawn(store: Stor
     first = store.add_feedback(Feedback("a", "b", "duplicate", "ann"))
     other = store.add_feedback(Feedback("a", "c", "different"))
     assert first.at is not None
-    last = store.add_feedback(Feedback("b", "a", "different", "\x00"))
+    last = store.add_feedback(Feedback("b", "a", "different", "\x01"))
     assert list(store.all_feedback()) == [first, other, last]
     assert store.judgements() == [other, last]
     assert store.judgements_on("a") == {"c": "different", "b": "different"}

@@ -313,15 +313,15 @@ def test_a_changed_row_is_found_by_the_check(database: str, tmp_path: Path) -> N
 
 
 def filled(folder: Path) -> Forum:
-    """Return a forum with judgements, links, numbers of deleted questions and texts that PostgreSQL does not keep."""
+    """Return a forum with judgements, links, numbers of deleted questions and odd texts."""
     forum = Forum.create(folder)
-    forum.add([Question(str(num), f"Printer {num} is \x01 offline", f"wifi\x00 {num}") for num in range(1, 12)])
+    forum.add([Question(str(num), f"Printer {num} is \x01 offline", f"wifi {num}") for num in range(1, 12)])
     forum.store.add_answers([Answer("a1", "1", "Switch it on.")])
     forum.store.put_links([Link("2", "1")])
     forum.judge("3", "4", "different", by="eve")
     forum.store.decide(Feedback("5", "6", "duplicate", "ann"))
     forum.store.decide(Feedback("7", "8", "different", "ann"))
-    forum.store.undo(1, "\x00")
+    forum.store.undo(1, "\x01")
     forum.store.put_writes([Write(0, "https://forum.example.org", "5", "6", "link")])
     forum.store.add_helped("2")
     forum.delete("11")
@@ -335,7 +335,7 @@ def test_a_database_that_is_restored_from_its_dump_has_everything_and_is_written
     if not (programs / "pg_dump").is_file():
         pytest.skip("there is no pg_dump")
     with Forum.attach(tmp_path / "here", database) as here:
-        here.add([Question("1", "Wifi\0drops", "é", tags=("net",)), Question("2", "Printer is offline")])
+        here.add([Question("1", "Wifi\1drops", "é", tags=("net",)), Question("2", "Printer is offline")])
         here.store.add_answers([Answer("a", "1", "Restart it.")])
         here.judge("1", "2", "different")
         before, questions = here.info(), list(here.questions())

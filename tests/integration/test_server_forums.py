@@ -112,7 +112,7 @@ def test_no_path_leads_out_of_the_folder_or_to_a_file(serve: Serve, folder: Path
     try:
         for path in OUTSIDE:
             assert asyncio.run(status_of(forums, path)) == 404, path
-        for name in ("../../x", "..", "a/../b", "\x00"):  # ids name rows, and no files
+        for name in ("../../x", "..", "a/../b", "\x01"):  # ids name rows, and no files
             address = "/travel/v1/questions/" + quote(name, safe="").replace(".", "%2E")
             assert client.put(address, json={"title": "a title"}).json()["id"] == name
             assert client.delete(address).status_code == 200

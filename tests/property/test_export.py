@@ -20,7 +20,7 @@ from askalike.forum.exchange import records_of
 from askalike.records import TABLES
 from askalike.types import Draw, Feedback, Write
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20) | st.sampled_from(
     [
         "",
         "a,b",
@@ -28,7 +28,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.samp
         "line\r\nline",
         "\r",
         "\n",
-        "\x00",
+        "\x01",
         "=1+1",
         " padded ",
         "null",

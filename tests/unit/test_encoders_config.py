@@ -9,6 +9,7 @@ import pytest
 
 from askalike.errors import SettingError
 from askalike.models.encoders.settings import ENCODER_KINDS, GATES, MAX_LAYERS, POOLINGS, STACKED, EncoderConfig
+from askalike.settings import read_settings
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_settings_survive_json(kind: Any) -> None:
     config = EncoderConfig(kind, 3, 3, 3, gate="fixed", decay=0.7, pooling="normalised-mean", layers=layers)
     stored = json.loads(json.dumps(config.to_json()))
     assert stored.get("layers", 1) == layers
-    assert EncoderConfig.from_json(stored) == config
+    assert read_settings(EncoderConfig, stored, "encoder") == config
 
 
 @pytest.mark.parametrize(
@@ -76,4 +77,4 @@ def test_settings_survive_json(kind: Any) -> None:
 )
 def test_stored_settings_with_missing_or_unknown_names_are_refused(stored: dict[str, object]) -> None:
     with pytest.raises(SettingError):
-        EncoderConfig.from_json(stored)
+        read_settings(EncoderConfig, stored, "encoder")

@@ -73,6 +73,7 @@ class _Refusing(tzinfo):
     [
         (Question(" a", "t"), "id is ' a'"),
         (Question("a", "t", tags=("\udfff",)), "tag has a lone surrogate"),
+        (Question("a", "t", "nul \x00"), "body has a NUL"),
         (Question("a", "t", markup="bbcode"), "markup is 'bbcode'"),  # type: ignore[arg-type]
         (Question("a" * 513, "t"), "513 characters"),
         (Question("a", "t" * (16 * 1024 * 1024 + 1)), "characters"),

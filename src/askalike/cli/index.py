@@ -28,7 +28,7 @@ from askalike.cli.encode import DEFAULT_VARIABLE, default_encoder, use_named
 from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.data import GENERAL_LANGUAGE
 from askalike.errors import EngineError, ForumNotFoundError, SettingError
-from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
+from askalike.forum import Forum, ForumSettings, ImportOptions
 from askalike.forum.forum import discard_if_empty
 from askalike.models.encoder_settings import SHAPES, EncoderSettings
 from askalike.readers.detection import READERS, find_archive
@@ -131,8 +131,13 @@ def index(
         report = forum.load(archive, options=options, progress=progress)
         vectors, model_language = forum.indexes.state(), forum.analyzer.settings.model_language
         is_in_its_language = _is_in_its_language(forum)
+    about_archive = asdict(report)
+    counts = about_archive.pop("load")
     report_fields = {
-        **report_object(report, into, time.monotonic() - began),
+        "forum": str(into),
+        **about_archive,
+        **counts,
+        "seconds": round(time.monotonic() - began, 2),
         "model": vectors.model or None,
         "not_encoded": vectors.waiting if encode else None,
         "is_in_its_language": is_in_its_language,
@@ -180,22 +185,6 @@ def reindex(
         print_json({"forum": str(forum), "indexed": indexed})
     else:
         console.print(f"{indexed:,} questions indexed")
-
-
-def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str, Any]:
-    """Return what an import did as JSON."""
-    return {
-        "forum": str(into),
-        "format": report.format,
-        "source": report.source,
-        "seconds": round(seconds, 2),
-        "records_in": report.records_in,
-        "rejected": report.rejected,
-        "skipped": report.skipped,
-        "repaired": report.repaired,
-        **asdict(report.load),
-        "first_rejects": [asdict(reject) for reject in report.first_rejects],
-    }
 
 
 def _state_after_stop(into: Path, was_new: bool) -> tuple[str, str]:

@@ -47,7 +47,6 @@ WRITING, LOADING = 0x41736B4101, 0x41736B4102
 
 _EXHAUSTED: Final = ("too many connections", "too many clients", "remaining connection slots")
 """How the server says that it takes no more connections; the client does not pass its code on."""
-_ESCAPE = "\x01"
 _TEXT: Final = 'TEXT COLLATE "C"'
 _TYPES: Final = dict.fromkeys(
     ("place", "num", "created_us", "closed_us", "score", "is_accepted", "is_language_detected"), "BIGINT"
@@ -299,14 +298,14 @@ class _Connection:
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Cursor:
         """Run one statement."""
-        cursor: Cursor = self._own.execute(_translated(statement), [_stored(value) for value in values])
+        cursor: Cursor = self._own.execute(_translated(statement), values)
         return cursor
 
     def copy(self, table: str, values: Iterable[Iterable[Any]]) -> None:
         """Append rows to a table."""
         with self._own.cursor().copy(f"COPY {table} FROM STDIN") as copy:
             for row in values:
-                copy.write_row([_stored(value) for value in row])
+                copy.write_row(row)
 
     @property
     def is_lost(self) -> bool:
@@ -362,28 +361,6 @@ def _translated(statement: str) -> str:
     return statement.replace("%", "%%").replace("?", "%s")
 
 
-def _stored(value: Any) -> Any:
-    """Return a value as it is stored.
-
-    >>> _stored("a\\x00b\\x01")
-    'a\\x010b\\x011'
-    """
-    if isinstance(value, str) and ("\x00" in value or _ESCAPE in value):
-        return value.replace(_ESCAPE, f"{_ESCAPE}1").replace("\x00", f"{_ESCAPE}0")
-    return value
-
-
-def _read(value: Any) -> Any:
-    """Return a stored value as it was given.
-
-    >>> _read(_stored("a\\x00b\\x01")) == "a\\x00b\\x01"
-    True
-    """
-    if isinstance(value, str) and _ESCAPE in value:
-        return value.replace(f"{_ESCAPE}0", "\x00").replace(f"{_ESCAPE}1", _ESCAPE)
-    return value
-
-
 class _Row(tuple[Any, ...]):
     """A row; ``names`` is set in the class of each set of columns."""
 
@@ -399,5 +376,4 @@ def _row_class(names: tuple[str, ...]) -> type[_Row]:
 
 
 def _row_factory(cursor: Any) -> Callable[[Iterable[Any]], _Row]:
-    row = _row_class(tuple(column.name for column in cursor.description or ()))
-    return lambda values: row(map(_read, values))
+    return _row_class(tuple(column.name for column in cursor.description or ()))

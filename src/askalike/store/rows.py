@@ -121,7 +121,7 @@ def check_link(link: Link) -> None:
 def check_source(source: Source) -> None:
     """Raise InputError unless an archive, or a site that is followed, can be known by this name."""
     if not (is_storable(source.name) and is_storable(source.format)):
-        raise InputError(f"the source's name {source.name!r:.80} is not UTF-8", "choose another name")
+        raise InputError(f"the source's name {source.name!r:.80} cannot be stored", "expected UTF-8 without NUL")
     if source.name == MANUAL_SOURCE:
         raise InputError(
             f"the source {MANUAL_SOURCE!r} is what people and programs have added, which no archive replaces",
@@ -142,12 +142,12 @@ def digest(values: Iterable[Value]) -> bytes:
 
 
 def is_storable(text: str) -> bool:
-    """Return whether a text can be written as UTF-8: half a surrogate pair cannot, nor what is no text."""
+    """Return whether a text can be stored: UTF-8 without NUL, which PostgreSQL does not take."""
     try:
         text.encode()
     except (UnicodeEncodeError, AttributeError):
         return False
-    return True
+    return "\x00" not in text
 
 
 def question_of(row: Mapping[str, Any]) -> Question:
@@ -226,6 +226,8 @@ def _text_value(where: str, name: str, value: Any) -> str:
         raise InputError(
             f"{where}: {name} has {len(value):,} characters", f"expected at most {MAX_TEXT_CHARACTERS:,}; shorten it"
         )
+    if "\x00" in value:
+        raise InputError(f"{where}: {name} has a NUL character", "leave it out")
     if not value.isascii():
         try:
             value.encode()

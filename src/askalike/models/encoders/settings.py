@@ -162,15 +162,6 @@ class EncoderConfig:
             del stored["layers"]
         return stored
 
-    @classmethod
-    def from_json(cls, stored: Mapping[str, object]) -> EncoderConfig:
-        """Return the encoder that ``to_json`` stored; choices that are absent take their default.
-
-        Raises:
-            SettingError: a name that is no setting, a size that is missing, or a value that cannot be used.
-        """
-        return read_settings(cls, stored, "encoder settings")
-
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
