@@ -212,7 +212,10 @@ def test_evaluate_ranks_the_forums_own_duplicates(run: Run, homenet: Path, tmp_p
         "--json",
     ).json
     assert saved["recall@100"] == pytest.approx(found["retrieval"]["systems"]["search"]["recall@100"])
-    assert "Full retrieval" in run("evaluate", homenet, "--protocol", "retrieval", "--system", "bm25").out
+    shown = run("evaluate", homenet, "--protocol", "retrieval", "--system", "bm25").out
+    assert "Full retrieval" in shown
+    first = round(60 * found["retrieval"]["systems"]["bm25"]["success@1"])
+    assert f"bm25 puts a question that asks the same first for {first} of 60 queries" in shown
 
 
 @pytest.mark.parametrize(

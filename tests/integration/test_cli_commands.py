@@ -161,6 +161,8 @@ def test_hits_below_the_threshold_are_shown_where_all_are_asked_for(run: Run, ho
     assert len(run("search", homenet, off_topic, "-k", 2, "--json").json) == 2
     assert run("search", homenet, ASKED, "-k", 2).out.startswith("1 ")
     assert run("search", homenet, off_topic, "--min", 0.5).out == "No similar questions found.\n"
+    unreadable = run("search", homenet, "asdf qwer").out
+    assert unreadable.startswith("No similar questions found.\n10 hits less likely than ")
 
 
 def test_many_questions_are_answered_in_one_pass_as_each_alone(run: Run, homenet: Path, tmp_path: Path) -> None:

@@ -79,10 +79,18 @@ def test_a_model_in_a_folder_encodes_and_nothing_anew_when_the_folder_has_moved(
     monkeypatch.setattr(
         Transformer, "encode_document", lambda self, texts: [*map(read.append, texts)] and encode(self, texts)
     )
-    written = f"sentence-transformers:{tmp_path / 'after' / 'small'}"
-    assert run("encode", forum, "--model", written, *options).code == 0
+    assert run("encode", forum, "--model", tmp_path / "after" / "small", *options).code == 0
     assert len(read) == 1  # the probe
     assert run("search", forum, "wifi", "--json").err == ""
+
+
+def test_a_folder_that_is_no_model_is_refused_with_what_a_model_has(run: Run, tmp_path: Path, archive: Path) -> None:
+    run("index", archive, "--into", tmp_path / "forum")
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "model.onnx").write_bytes(b"")
+    done = run("encode", tmp_path / "forum", "--model", tmp_path / "weights")
+    assert done.code == 1
+    assert "or config.json (a sentence transformer)" in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize("written", ["foo:bar", "minilm2", "openapi:http://host#name"])

@@ -49,7 +49,9 @@ def test_groups_take_no_option_of_pairs_alone(run: Run, path: Path) -> None:
 def test_a_forum_without_groups_says_so(run: Run, tmp_path: Path) -> None:
     with Forum.create(tmp_path / "b.forum") as made:
         made.add(Question("a", "Printer is offline"))
-    assert run("duplicates", tmp_path / "b.forum", "--groups").out == "No questions ask the same.\n"
+    done = run("duplicates", tmp_path / "b.forum", "--groups")
+    assert (done.out, done.err) == ("No questions ask the same.\n", "note: --min 0.5 lists less likely pairs too\n")
+    assert run("duplicates", tmp_path / "b.forum", "--groups", "--min", 0.5).err == ""
 
 
 def test_a_notebook_shows_groups_with_their_titles_escaped(tmp_path: Path) -> None:

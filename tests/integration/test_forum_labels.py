@@ -195,7 +195,7 @@ def test_the_command_shows_the_curve_and_what_is_proved(run: Run, forum: Forum, 
     forum.close()
     shown = run("threshold", forum.path, "--labels", path)
     assert shown.code == 0
-    assert "100 labelled pairs, 100 of them the same; 100 are pairs of the forum's questions" in shown.out
+    assert "labelled pairs: 100, the same: 100, of the forum's questions: 100," in shown.out
     assert "█" * 20 in shown.out
     assert "before the labels, off by " in shown.out
     assert "no minimum promises that 90 % of what is shown are duplicates" in shown.out

@@ -81,7 +81,7 @@ def test_too_few_drawn_pairs_are_said_to_be_too_few(forum: Forum, monkeypatch: p
     monkeypatch.setattr(forum.indexes, "judged", lambda: judged(10, "sample", is_same=True, likely=0.95))
     found = forum.thresholds.find(precision=0.9)
     assert found.judgements == 0
-    assert "10 judged pairs were drawn by chance, too few to tell (it takes at least 58 likely pairs" in found.about
+    assert "of the judged pairs, chance drew 10, too few to tell (it takes at least 58 likely pairs" in found.about
 
 
 def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:

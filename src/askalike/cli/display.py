@@ -120,7 +120,7 @@ def print_result(result: SearchResult, addends: Addends | None = None, *, is_all
     hidden = len(result.hits) - len(hits)
     if result.hits and result.is_new:
         console.print("The question looks new.", end="\n\n" if hits else "\n")
-    if hits or not hidden:
+    if hits or not result.is_new or not hidden:
         print_hits(hits, addends)
     if hidden and result.least is not None:
         count, share = f"{hidden} hit{'' if hidden == 1 else 's'}", f"{100 * result.least:.1f} %"

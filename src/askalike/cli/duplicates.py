@@ -24,7 +24,7 @@ from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Duplicate, Forum
 from askalike.forum.duplicates import MemberRow, PairRow, folded, member_rows, pair_rows
-from askalike.forum.groups import DEFAULT_MINIMUM
+from askalike.forum.groups import DEFAULT_MINIMUM, LEAST
 from askalike.types import Group, Question, parse_moment
 
 COLUMNS: Final[Mapping[str, Callable[[Sequence[Duplicate]], str]]] = {
@@ -49,10 +49,9 @@ def _first_screen(pairs: Iterable[Duplicate]) -> Iterator[Duplicate]:
 
 
 def _likely(pairs: Sequence[Duplicate]) -> str:
-    """Return how likely the least likely pair is."""
-    if all(pair.is_exact for pair in pairs):
-        return "exact"
-    return f"{min(pair.likelihood for pair in pairs if not pair.is_exact):.0%}"
+    """Return how likely the likeliest pair is, by which rows are ordered, and the least likely."""
+    shown = dict.fromkeys("exact" if pair.is_exact else f"{pair.likelihood:.0%}" for pair in pairs)
+    return " to ".join(list(shown)[:: max(1, len(shown) - 1)])
 
 
 def _named(questions: Sequence[Question]) -> str:
@@ -147,8 +146,6 @@ def duplicates(
             print_records(pair_rows(shown), PairRow, form, {})
         if (links or judged) and not linked:
             messages.note(f"left out: {_counted(links, judged)}; --linked lists linked pairs, --groups counts all")
-        if minimum is None and not (linked or exact):
-            messages.note(f"--min {LEAST_SHOWN:g} lists less likely pairs too")
     elif form is None:
         _show(listed, questions)
     elif form == "jsonl":
@@ -156,6 +153,8 @@ def duplicates(
         print_json([{**to_builtins(group), "titles": [titles.get(it, "") for it in group.members]} for group in listed])
     else:
         print_file(members, MemberRow, form)
+    if minimum is None and not (linked or exact):
+        messages.note(f"--min {LEAST if groups else LEAST_SHOWN:g} lists less likely pairs too")
 
 
 def _counted(links: int, judged: int) -> str:

@@ -25,6 +25,7 @@ from askalike.models.encoder_settings import (
     Kind,
     RerankerSettings,
     agree,
+    is_transformer_folder,
 )
 from askalike.progress import Progress
 
@@ -38,12 +39,13 @@ def default_encoder() -> str:
 
 
 def is_text_encoder(written: str) -> bool:
-    """Return whether a user names a text encoder, not a model's folder.
+    """Return whether a user names a text encoder, not the folder of a model that askalike trained.
 
     >>> is_text_encoder("openai:http://localhost:8080/v1#bge"), is_text_encoder("C:/models/own")
     (True, False)
     """
-    return written == "general" or (":" in written and written.partition(":")[0] in get_args(Kind))
+    has_kind = written == "general" or (":" in written and written.partition(":")[0] in get_args(Kind))
+    return has_kind or (bool(written) and is_transformer_folder(Path(written)))
 
 
 def use_named(forum: Forum, settings: EncoderSettings, progress: Progress) -> None:
@@ -88,7 +90,8 @@ def encode(
         typer.Option(
             "--model",
             help=f"An encoder: {SHAPES}. general is the package's own, and takes the forum's own model and encoder "
-            "away. Or the folder of a model that askalike trained, a copy of which becomes the forum's own.",
+            "away. A PATH may stand alone. Or the folder of a model that askalike trained, a copy of which becomes the"
+            " forum's own.",
         ),
     ] = "",
     key_variable: Annotated[

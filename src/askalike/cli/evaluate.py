@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, plain_table, print_aligned
+from askalike.cli.display import console, plain_table, print_aligned, print_whole
 from askalike.cli.messages import BarProgress, messages, print_json, safe
 from askalike.errors import EvaluationError, SettingError
 from askalike.evaluation import (
@@ -227,6 +227,10 @@ def _print(evaluation: ForumEvaluation) -> None:
     console.print(f"\n{evaluation.title}", style="bold", markup=False)
     print_aligned(report_table(dict(evaluation.reports)))
     first, *others = evaluation.reports
+    shown = evaluation.reports[first].per_query["success@1" if evaluation.task == "retrieval" else "p@1"]
+    print_whole(
+        f"{first} puts a question that asks the same first for {sum(shown.values()):.0f} of {len(shown)} queries"
+    )
     for other in others:
         name = evaluation.main_measure
         comparison = compare(evaluation.reports[other], evaluation.reports[first], name)

@@ -103,8 +103,8 @@ def _by_labels(forum: Path, labels: Path, kind: Literal["precision", "recall"], 
         print_json({**_object(least), **about_labels})
         return
     print_whole(
-        f"{report.pairs:,} labelled pairs, {report.same:,} of them the same; {report.in_forum:,} are pairs of the"
-        f" forum's questions, {report.stored:,} judgements are new"
+        f"labelled pairs: {report.pairs:,}, the same: {report.same:,}, of the forum's questions: {report.in_forum:,},"
+        f" new judgements: {report.stored:,}"
     )
     if report.left_out:
         first = report.left_out[0]

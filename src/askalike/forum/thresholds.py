@@ -185,7 +185,7 @@ class Thresholds:
             labels = f"; {threshold.about}"
         minimum, share = self._expected(promise, judged, update)
         why = (
-            f"{count:,} judged pairs were drawn by chance, too few to tell"
+            f"of the judged pairs, chance drew {count:,}, too few to tell"
             if count
             else "no judged pair was drawn by chance"
         )

@@ -69,7 +69,7 @@ class Pace(NamedTuple):
 
     Args:
         at_once: questions that are encoded when a forum is opened or changed; more is left to ``encode``.
-        steps: about a second, and six seconds, of encoding on one core.
+        steps: about a second of encoding on one core; who stops it loses the batch that is being encoded alone.
     """
 
     at_once: int
@@ -78,9 +78,9 @@ class Pace(NamedTuple):
 
 OWN: Final = Pace(2_000, Steps(batch=1_024, scan=8_192, changes=1_024))
 """By a forum's own model."""
-OTHERS: Final = Pace(64, Steps(batch=64, scan=512, changes=64))
+OTHERS: Final = Pace(64, Steps(batch=64, scan=64, changes=64))
 PACES: Final[Mapping[Kind, Pace]] = {
-    "general": Pace(256, Steps(batch=256, scan=512, changes=256)),  # a larger batch is sorted better by length
+    "general": Pace(256, Steps(batch=256, scan=256, changes=256)),  # a larger batch is sorted better by length
     "openai": OTHERS._replace(at_once=0),  # no endpoint is called when a forum is opened or changed
 }
 """By text encoders, other kinds as ``OTHERS``."""

@@ -138,6 +138,8 @@ class EncoderSettings(_NamedModel):
         kind, _, rest = written.partition(":")
         if written == "general":
             return general_settings()
+        if is_transformer_folder(Path(written)):
+            kind, rest = "sentence-transformers", written
         if kind == "openai" and rest:
             address, _, model = rest.partition("#")
             if not model:
@@ -226,6 +228,12 @@ class RerankerSettings(_NamedModel):
         if kind != "cohere" or not model:
             raise SettingError(f"there is no reranker {written[:200]!r}", f"expected {RERANKER_SHAPES}")
         return cls("cohere", address.rstrip("/"), model, key_variable)
+
+
+def is_transformer_folder(path: Path) -> bool:
+    """Return whether a folder looks like a sentence transformer's, not like a model that askalike trained."""
+    names = ("modules.json", "config.json")
+    return not (path / "manifest.json").exists() and any((path / name).is_file() for name in names)
 
 
 _Settings = TypeVar("_Settings", EncoderSettings, RerankerSettings)

@@ -322,7 +322,10 @@ def _read(path: Path) -> tuple[Manifest, dict[str, bytes]]:
     if not layout.folder.exists() and layout.replaced.is_dir():
         layout = ModelLayout(layout.replaced)  # whoever replaced it was stopped between two renames
     if not layout.manifest.exists():
-        raise ModelNotFoundError(f"there is no model at {path}", "name the folder that holds manifest.json")
+        raise ModelNotFoundError(
+            f"there is no model at {path}",
+            "name a folder with manifest.json (a model that askalike trained) or config.json (a sentence transformer)",
+        )
     try:
         manifest = Manifest.from_bytes(_read_capped(layout.manifest))
         if manifest.format != FORMAT:
