@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -37,7 +37,6 @@ from askalike.files import (
     remove_file,
 )
 from askalike.forum.indexes import NEW_FORUM_FILES, ForumSettings, remove_indexes
-from askalike.index.cursor import Cursor
 from askalike.index.local import LOCK_TIMEOUT_S
 from askalike.index.milvus.choice import engine_of
 from askalike.index.milvus.client import Milvus
@@ -50,6 +49,7 @@ from askalike.index.vector_set import (
     Current,
     Indexes,
     LocalIndexes,
+    VectorEntries,
     has_its_model,
     languages_read,
     parse_current,
@@ -63,6 +63,7 @@ from askalike.models.encoder_settings import FILE as ENCODER_FILE
 from askalike.models.encoder_settings import read_reranker, read_settings
 from askalike.models.folder import OWNED as MODEL_FILES
 from askalike.progress import Progress, SilentProgress
+from askalike.records import batches
 from askalike.search.texts import unpacked
 from askalike.store import Contents, ForumLayout, open_store, pair_faults, stored_contents, stored_faults
 from askalike.store.layout import not_found
@@ -152,21 +153,16 @@ def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     archive = layout.archive.name
     faults = stored_faults(layout, progress) if layout.is_forum() else ["is not there"]
     yield from _named("archive", (Finding("archive", archive, what, RESTORE) for what in faults))
-    contents = stored_contents(layout)
-    indexes: Indexes = LocalIndexes()
     try:
         with closing(open_store(layout)) if layout.engine.is_file() else nullcontext() as store:
             engine = None if store is None else engine_of(layout, store)
     except AskalikeError as error:
         yield refused("words", layout.engine.name, error)
         return
-    if engine is None:
-        yield from _named("words", _words(layout, progress, contents))
-    else:
-        indexes = MilvusSets(engine, lambda _: nullcontext())
-        yield from _named("words", _engine_words(layout, engine, contents))
-    yield from _named("vectors", _vectors(layout, progress, contents, indexes))
-    yield from _named("pairs", _pairs(layout, contents))
+    indexes: Indexes = LocalIndexes() if engine is None else MilvusSets(engine, lambda _: nullcontext())
+    yield from _named("words", _words(layout, engine, progress))
+    yield from _named("vectors", _vectors(layout, progress, indexes))
+    yield from _named("pairs", _pairs(layout))
     yield from _named("model", _models(layout, progress))
     yield from _named("files", _files(layout))
 
@@ -180,61 +176,46 @@ def _named(part: Part, findings: Iterator[Finding]) -> Iterator[Finding]:
         yield Finding(part, "", f"{len(rest):,} more findings of this part", "", is_damage)
 
 
-# -- the word index ------------------------------------------------------------------------------------------------
+# -- indexes -------------------------------------------------------------------------------------------------------
 
 
-def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
-    folder = layout.lexical
-    name = folder.name
-    if not WordIndex.exists(folder):
-        yield Finding("words", name, "there is no word index; the next command that opens the forum builds it")
-        return
-    try:
-        index = WordIndex(folder)
-        progress.start("checking the word index", index.entries, "questions")
-        index.check()
-        numbers = index.numbers()
-        for start in range(0, len(numbers), _CHECKED_TOGETHER):
-            nums = numbers[start : start + _CHECKED_TOGETHER]
-            texts = index.texts(nums)
-            if damaged := sum(num not in texts or unpacked(texts[num]) is None for num in nums):
-                yield Finding("words", name, f"holds {damaged:,} texts that are not what was written")
-            progress.advance(len(nums))
-    except (AskalikeError, OSError) as error:
-        yield refused("words", name, error)
-        return
-    contents = _as_of(index.cursor.applied, layout, contents)
-    if contents is not None:
-        settings = _text_settings(contents)
-        if isinstance(settings, str):
-            yield Finding("archive", layout.archive.name, settings, RESTORE)
-        elif index.cursor.fingerprint != fingerprint(Analyzer(settings)):
-            what = "was made by another version, or other text settings; the next command that opens it builds it anew"
-            yield Finding("words", name, what)
-        yield from _agreement("words", name, index.cursor, numbers, contents)
-
-
-def _engine_words(layout: ForumLayout, engine: Milvus, contents: Contents | None) -> Iterator[Finding]:
-    """Compare what the engine holds with the archive."""
-    name = layout.engine.name
+def _words(layout: ForumLayout, engine: Milvus | None, progress: Progress) -> Iterator[Finding]:
+    """Check the words of a forum, in its folder or in an engine."""
+    name = (layout.lexical if engine is None else layout.engine).name
+    contents = stored_contents(layout)
     settings = None if contents is None else _text_settings(contents)
     if isinstance(settings, str):
         yield Finding("archive", layout.archive.name, settings, RESTORE)
-    if contents is None or not isinstance(settings, TextSettings):
-        return
-    made_by = fingerprint(Analyzer(settings))
-    index = MilvusWords(engine, f"words_{made_by}", made_by)
+    made_by = fingerprint(Analyzer(settings)) if isinstance(settings, TextSettings) else ""
+    index: WordIndex | MilvusWords | None = None
     try:
-        index.reopen()
-        if not index.exists:
-            yield Finding("words", name, "the engine holds no words; the next command that opens the forum sends them")
-            return
-        numbers = index.numbers().tolist()
-    except AskalikeError as error:
+        if engine is not None and made_by:
+            words = MilvusWords(engine, f"words_{made_by}", made_by)
+            words.reopen()
+            index = words if words.exists else None
+        elif engine is None and WordIndex.exists(layout.lexical):
+            index = WordIndex(layout.lexical)
+            progress.start("checking the word index", index.entries, "questions")
+            index.check()
+            yield from _texts(index, name, progress)
+        if index is not None:
+            if made_by and index.cursor.fingerprint != made_by:
+                what = "was made by another version or other text settings; whoever opens the forum next makes it anew"
+                yield Finding("words", name, what)
+            yield from _agreement("words", name, index, layout)
+        elif engine is None or made_by:
+            yield Finding("words", name, "there is no word index; the next command that opens the forum builds it")
+    except (AskalikeError, OSError) as error:
         yield refused("words", name, error)
-        return
-    contents = _as_of(index.cursor.applied, layout, contents) or contents
-    yield from _agreement("words", name, index.cursor, numbers, contents)
+
+
+def _texts(index: WordIndex, name: str, progress: Progress) -> Iterator[Finding]:
+    """Check the questions as they are compared, which words are kept with."""
+    for nums in batches(index.numbers(), _CHECKED_TOGETHER):
+        texts = index.texts(nums)
+        if damaged := sum(num not in texts or unpacked(texts[num]) is None for num in nums):
+            yield Finding("words", name, f"holds {damaged:,} texts that are not what was written")
+        progress.advance(len(nums))
 
 
 def _text_settings(contents: Contents) -> TextSettings | str:
@@ -245,30 +226,39 @@ def _text_settings(contents: Contents) -> TextSettings | str:
         return f"its settings are not understood: {error}"
 
 
-def _as_of(change: int, layout: ForumLayout, contents: Contents | None) -> Contents | None:
-    """Return what the archive holds, read again where it has been written to since."""
-    if contents is None or contents.last_change >= change:
-        return contents
-    return stored_contents(layout) or contents
-
-
 def _agreement(
-    part: Part, name: str, cursor: Cursor, numbers: Collection[int], contents: Contents
+    part: Part,
+    name: str,
+    index: WordIndex | MilvusWords | VectorEntries,
+    layout: ForumLayout,
+    languages: tuple[str, ...] | None = None,
 ) -> Iterator[Finding]:
-    """Compare the numbers that an index holds with the archive's; changes that it has not seen do not count."""
+    """Compare the numbers that an index holds with the archive's; changes that it has not seen do not count.
+
+    Args:
+        languages: those that the maker of vectors reads; questions in others have none.
+    """
+    cursor, numbers = index.cursor, [int(num) for num in index.numbers()]
+    contents = stored_contents(layout)  # after the index, which has seen no later change then
+    if contents is None:
+        return
+    expected = contents.numbers
+    text = _text_settings(contents)
+    if languages is not None and isinstance(text, TextSettings) and text.languages:
+        expected = frozenset(num for num in expected if text.is_encoded(contents.languages.get(num, ""), languages))
     if cursor.applied > contents.last_change:
         what = f"has seen change {cursor.applied}, though the archive's last is {contents.last_change}"
         yield Finding(part, name, what)
         return
     waiting = {num for seq, num in contents.changes if seq > cursor.applied}
     if not cursor.is_complete:
-        waiting |= {num for num in contents.numbers if num > cursor.scanned}
+        waiting |= {num for num in expected if num > cursor.scanned}
     if waiting:
         what = f"has not indexed {len(waiting):,} questions yet; the next command that opens the forum goes on with it"
         yield Finding(part, name, what, "", is_damage=False)
     twice = [num for num, times in Counter(numbers).items() if times > 1]
     indexed = set(numbers)
-    lost, left = contents.numbers - indexed - waiting, indexed - contents.numbers - waiting
+    lost, left = expected - indexed - waiting, indexed - expected - waiting
     for wrong, how in ((twice, "twice"), (lost, "not"), (left, "though the archive does not hold them")):
         if wrong:
             examples = ", ".join(map(str, sorted(wrong)[:10]))
@@ -278,7 +268,7 @@ def _agreement(
 # -- vectors -------------------------------------------------------------------------------------------------------
 
 
-def _vectors(layout: ForumLayout, progress: Progress, contents: Contents | None, indexes: Indexes) -> Iterator[Finding]:
+def _vectors(layout: ForumLayout, progress: Progress, indexes: Indexes) -> Iterator[Finding]:
     """Check the sets of vectors of a forum."""
     folder = layout.vectors
     name = _within(folder, layout)
@@ -301,16 +291,10 @@ def _vectors(layout: ForumLayout, progress: Progress, contents: Contents | None,
         yield Finding("vectors", f"{name}/current.json", f"names the set {answering}, which is not there")
     progress.start("checking vectors and models", 0, "sets")
     for place in places:
-        yield from _set(layout, place, current, contents, indexes)
+        yield from _set(layout, place, current, indexes)
 
 
-def _set(
-    layout: ForumLayout,
-    place: Path,
-    current: Current | None,
-    contents: Contents | None,
-    indexes: Indexes,
-) -> Iterator[Finding]:
+def _set(layout: ForumLayout, place: Path, current: Current | None, indexes: Indexes) -> Iterator[Finding]:
     name, answering = _within(place, layout), "" if current is None else current.fingerprint
     try:
         has_index = indexes.exists(place)
@@ -321,7 +305,7 @@ def _set(
             return
         index = indexes.open(place)
         index.check()
-        numbers = index.numbers().tolist()
+        agreement = list(_agreement("vectors", f"{name}/index", index, layout, _languages_read(place)))
     except (AskalikeError, OSError) as error:
         yield refused("vectors", f"{name}/index", error)
         return
@@ -332,14 +316,7 @@ def _set(
         yield Finding("vectors", path, f"is not there, though the set {place.name} is complete")
     if place.name == answering and not index.cursor.is_complete:
         yield Finding("vectors", f"{name}/index", "answers, though it is not complete")
-    contents = _as_of(index.cursor.applied, layout, contents)
-    if contents is not None:
-        text = _text_settings(contents)
-        if isinstance(text, TextSettings) and text.languages:
-            by = _languages_read(place)
-            read = (num for num in contents.numbers if text.is_encoded(contents.languages.get(num, ""), by))
-            contents = replace(contents, numbers=frozenset(read))
-        yield from _agreement("vectors", f"{name}/index", index.cursor, numbers, contents)
+    yield from agreement
 
 
 def _languages_read(place: Path) -> tuple[str, ...]:
@@ -367,10 +344,10 @@ def _maker(place: Path, name: str) -> Iterator[Finding]:
 # -- what is made anew or learned ----------------------------------------------------------------------------------
 
 
-def _pairs(layout: ForumLayout, contents: Contents | None) -> Iterator[Finding]:
-    def last_change(applied: int) -> int | None:
-        archive = _as_of(applied, layout, contents)
-        return None if archive is None else archive.last_change
+def _pairs(layout: ForumLayout) -> Iterator[Finding]:
+    def last_change() -> int | None:
+        contents = stored_contents(layout)
+        return None if contents is None else contents.last_change
 
     if layout.pairs.exists() or layout.pairs.is_symlink():
         yield from (Finding("pairs", layout.pairs.name, what) for what in pair_faults(layout, last_change))
@@ -456,7 +433,7 @@ def _are_sound_without_codes(layout: ForumLayout) -> bool:
     for path in layout.vectors.glob("*/index"):
         with contextlib.suppress(ForumError):  # what else is damaged is found below
             VectorIndex.renew_codes(path)
-    findings = _vectors(layout, SilentProgress(), stored_contents(layout), LocalIndexes())
+    findings = _vectors(layout, SilentProgress(), LocalIndexes())
     return not any(finding.is_damage for finding in findings)
 
 

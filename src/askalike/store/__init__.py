@@ -129,7 +129,6 @@ def stored_faults(layout: ForumLayout, progress: Progress) -> Iterator[str]:
         return
     try:
         with contextlib.closing(PostgresStore(_attached(layout))) as store:
-            progress.start("checking the archive", store.count_questions(), "questions")
             yield from store.faults(progress)
     except AskalikeError as error:
         yield f"cannot be read: {error}"

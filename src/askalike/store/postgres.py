@@ -28,12 +28,12 @@ from askalike.errors import (
     SettingError,
 )
 from askalike.progress import Progress
-from askalike.store import rows, tables
+from askalike.store import tables
 from askalike.store.base import Store
 from askalike.store.database import Cursor, ThreadConnections
 from askalike.store.layout import identity
 from askalike.store.load import COMPARED, STAGED, Staging
-from askalike.store.soundness import read_contents
+from askalike.store.soundness import read_contents, row_faults
 from askalike.store.values import Contents
 
 FORMAT: Final = 7
@@ -264,14 +264,8 @@ class PostgresStore(Store):
             self._connection().execute("ANALYZE questions, answers, links, changes")
 
     def faults(self, progress: Progress) -> Iterator[str]:
-        """Yield each question and answer that is not what was written."""
-        for table, columns in rows.POSTS.items():
-            last = 0
-            wanted = f"SELECT num, digest, {', '.join(columns)} FROM {table} WHERE num > ? ORDER BY num LIMIT 500"
-            while batch := self.rows(wanted, (last,)):
-                yield from filter(None, (rows.post_fault(table, row) for row in batch))
-                last = batch[-1]["num"]
-                progress.advance(len(batch) if table == "questions" else 0)
+        """Yield what is wrong with the rows."""
+        return row_faults(self.rows, progress)
 
     def contents(self) -> Contents:
         """Return what a check compares indexes with."""

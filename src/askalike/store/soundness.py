@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -31,6 +31,7 @@ _KINDS: Final = (
     ("outbox", "state", get_args(WriteState)),
 )
 """Table, column, and what the column may hold."""
+_PAGE: Final = 500
 _CHANGES: Final = "SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL"
 
 
@@ -73,10 +74,6 @@ def stored_faults(layout: ForumLayout, progress: Progress) -> Iterator[str]:
     """Yield what is wrong with a forum's SQLite archive; see ``store.stored_faults``, which also reads PostgreSQL."""
     try:
         with _opened(layout.archive) as connection:
-            size = 0
-            with suppress(sqlite3.Error):
-                size = sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in rows.POSTS)
-            progress.start("checking the archive", size, "rows")
             yield from _faults(connection, progress)
     except (sqlite3.Error, OSError) as error:
         yield f"cannot be read: {error}"
@@ -91,21 +88,36 @@ def _faults(connection: sqlite3.Connection, progress: Progress) -> Iterator[str]
     except (sqlite3.Error, UnicodeError) as error:
         yield f"it cannot be read as a database: {error}"
         return
+    yield from row_faults(connection.execute, progress)
+
+
+def row_faults(select: Callable[[str, Sequence[object]], Iterable[Any]], progress: Progress) -> Iterator[str]:
+    """Yield what is wrong with the rows of a store: posts that are not what was written, and unknown kinds.
+
+    Args:
+        select: returns what a statement finds with these values.
+    """
     for table, columns in rows.POSTS.items():
+        last = 0
+        page = f"SELECT num, digest, {', '.join(columns)} FROM {table} WHERE num > ? ORDER BY num LIMIT {_PAGE}"
         try:
-            for row in connection.execute(f"SELECT num, digest, {', '.join(columns)} FROM {table} ORDER BY num"):
-                progress.advance(1)
-                if fault := rows.post_fault(table, row):
-                    yield fault
+            [[size]] = select(f"SELECT count(*) FROM {table}", ())
+            progress.start("checking the archive", size, table)
+            while (batch := list(select(page, (last,)))) and batch[-1]["num"] > last:  # damage may turn them round
+                yield from filter(None, (rows.post_fault(table, row) for row in batch))
+                last = batch[-1]["num"]
+                progress.advance(len(batch))
         except sqlite3.Error as error:
             yield f"its {table} cannot be read to the end: {error}"
     for table, column, known in _KINDS:
+        odd = f"SELECT count(*) FROM {table} WHERE {column} NOT IN ({', '.join('?' * len(known))})"
         try:
-            odd = f"SELECT count(*) FROM {table} WHERE {column} NOT IN ({', '.join('?' * len(known))})"
-            if count := connection.execute(odd, known).fetchone()[0]:
-                yield f"{count:,} rows of {table} have another {column} than {', '.join(known)}"
+            [[count]] = select(odd, known)
         except sqlite3.Error as error:
             yield f"its {table} cannot be read: {error}"
+            continue
+        if count:
+            yield f"{count:,} rows of {table} have another {column} than {', '.join(known)}"
 
 
 def _structure(connection: sqlite3.Connection) -> Iterator[str]:
@@ -125,12 +137,11 @@ def _structure(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"the setting {key!r} is {value[:100]!r}, which is no JSON"
 
 
-def pair_faults(layout: ForumLayout, last_change: Callable[[int], int | None]) -> Iterator[str]:
+def pair_faults(layout: ForumLayout, last_change: Callable[[], int | None]) -> Iterator[str]:
     """Yield what is wrong with a forum's likely pairs, without writing to them.
 
     Args:
-        last_change: given the change up to which they have come, returns the last of the forum's store; None where it
-            cannot be read.
+        last_change: returns the last of the forum's store; None where it cannot be read. It is called at the end.
     """
     try:
         with _opened(layout.pairs) as connection:
@@ -142,7 +153,7 @@ def pair_faults(layout: ForumLayout, last_change: Callable[[int], int | None]) -
             if count := connection.execute(f"SELECT count(*) FROM pairs WHERE {odd}").fetchone()[0]:
                 yield f"holds {count:,} pairs with scores or numbers that cannot be"
             applied = int(dict(connection.execute("SELECT key, value FROM state").fetchall()).get("applied", 0))
-            last = last_change(applied)
+            last = last_change()
             if last is not None and applied > last:
                 yield f"has seen change {applied}, and the archive's last is {last}"
     except (sqlite3.Error, ValueError, UnicodeError, OSError) as error:
