@@ -106,9 +106,10 @@ class Deduplication:
 
     def __repr__(self) -> str:
         likely = len(self.removed) - self.identical
+        unread = f"; {len(self.unread):,} rows kept unread" if self.unread else ""
         return (
             f"<Deduplication: {len(self.removed):,} of {self.rows:,} rows removed,"
-            f" {self.identical:,} identical, {likely:,} likely>"
+            f" {self.identical:,} identical, {likely:,} likely{unread}>"
         )
 
 
@@ -129,7 +130,7 @@ class _Source(NamedTuple):
 def deduplicate(
     data: Any,
     *,
-    minimum: float = DEFAULT_MINIMUM,
+    minimum: float | str = DEFAULT_MINIMUM,
     into: str | Path | None = None,
     columns: Mapping[str, str] | None = None,
     markup: Markup | None = None,
@@ -166,8 +167,7 @@ def deduplicate(
         >>> result.kept, [(repeat.row, repeat.kept_row, repeat.is_identical) for repeat in result.removed]
         (['Wifi drops at night', 'Boil eggs'], [(2, 0, True)])
     """
-    if not LEAST <= minimum <= 1:
-        raise SettingError(f"the minimum is {minimum:g}", f"expected a probability from {LEAST:g} to 1")
+    minimum = checked_minimum(minimum)
     if into is not None and not isinstance(data, str | os.PathLike):
         raise SettingError("into= was given without a path to read", "leave it out: what is kept is returned")
     shown = progress or SilentProgress()
@@ -191,7 +191,29 @@ def deduplicate(
     return Deduplication(kept, rows, removed, unread_rows, minimum)
 
 
+def checked_minimum(minimum: float | str) -> float:
+    """Return the least probability of two questions of a group.
+
+    Raises:
+        SettingError: it is none, or a promise, which takes judged pairs.
+    """
+    expected = f"expected a probability from {LEAST:g} to 1"
+    try:
+        least = float(minimum)
+    except (TypeError, ValueError):
+        if not str(minimum).startswith(("precision:", "recall:")):
+            raise SettingError(f"the minimum is {minimum!r}", expected) from None
+        hint = f"{expected}; a forum with labelled pairs proves one: forum.thresholds.find(precision=0.9, labels=pairs)"
+        raise SettingError(f"the minimum is {minimum}, and rows without judged pairs promise nothing", hint) from None
+    if not LEAST <= least <= 1:
+        raise SettingError(f"the minimum is {least:g}", expected)
+    return least
+
+
 def _source(data: Any, into: str | Path | None, context: ReadContext) -> _Source:
+    if isinstance(data, str) and plain_suffix(Path(data)) not in (*TEXT_FORMS, PARQUET) and not Path(data).exists():
+        hint = "expected the path of a table, a data frame, or a list of texts, such as [first, second]"
+        raise SettingError(f"{data[:60]!r} is no file", hint)
     if isinstance(data, str | os.PathLike):
         return _file_source(Path(data), None if into is None else Path(into), context)
     if any(hasattr(data, name) for name in ("iloc", "to_frame", "__arrow_c_stream__", "__dataframe__")):
@@ -362,7 +384,8 @@ def _text_columns(header: Sequence[str], context: ReadContext, name: str) -> dic
     if "parent_id" in columns:
         raise SettingError(
             f"{name} holds answers too: {header[columns['parent_id']]!r} names what they answer",
-            'index it, and ask for "askalike duplicates --groups"; or say that it does not: parent_id=""',
+            'index it, and ask for "askalike duplicates --groups"; or say that it does not: --column parent_id=, and in'
+            ' Python columns={"parent_id": ""}',
         )
     return columns
 

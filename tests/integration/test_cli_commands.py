@@ -16,6 +16,7 @@ from pyarrow import parquet
 from tests.command import Run
 
 from askalike import Answer, Forum, ForumSettings, Link, Question
+from askalike.cli import messages as cli_messages
 from askalike.cli.main import main
 from askalike.data import bundled_forum
 from askalike.errors import UnknownIdError
@@ -246,3 +247,21 @@ def test_a_forum_lists_its_sources_and_what_came_from_one_can_be_deleted(run: Ru
             forum.store.delete_source("three")
     assert [source["name"] for source in run("info", path, "--json").json["sources"]] == ["two"]
     assert [hit["question"]["id"] for hit in run("search", path, "printer", "--json").json] == ["two-1"]
+
+
+def test_long_work_without_a_terminal_says_in_lines_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(cli_messages.time, "monotonic", lambda: now[0])
+    progress = cli_messages.BarProgress(has_lines=True)
+    with progress:
+        progress.start("epoch 1/1", 400, "batches")
+        for _ in range(100):
+            now[0] += 3
+            progress.advance(1)
+    assert capsys.readouterr().err.splitlines() == [
+        "epoch 1/1: 400 batches",
+        "epoch 1/1: 10 of 400 batches, about 20 minutes left",
+        "epoch 1/1: 70 of 400 batches, about 16 minutes left",
+    ]

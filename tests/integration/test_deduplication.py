@@ -147,6 +147,9 @@ def test_announcements_are_no_repeats_but_copies_of_one_are() -> None:
     ("data", "options", "message"),
     [
         ([WIFI], {"minimum": 0.3}, "the minimum is 0.3"),
+        ([WIFI], {"minimum": "often"}, "the minimum is 'often'"),
+        ([WIFI], {"minimum": "precision:0.9"}, "rows without judged pairs promise nothing"),
+        (WIFI, {}, r"is no file \(expected the path of a table, a data frame, or a list of texts"),
         ([WIFI], {"into": "out.csv"}, "without a path"),
         ([WIFI, 7], {}, "item 1 of the list is a int, and the first is a str"),
         ([7], {}, "a list of int was given"),
@@ -159,6 +162,20 @@ def test_announcements_are_no_repeats_but_copies_of_one_are() -> None:
 def test_what_cannot_be_used_is_named(data: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         deduplicate(data, **options)
+
+
+def test_a_frame_of_pandas_with_columns_that_are_none_is_named() -> None:
+    pandas = pytest.importorskip("pandas")
+    twice = pandas.DataFrame([[WIFI, EGGS]], columns=["title", "title"])
+    with pytest.raises(SettingError, match="two columns of one name: 'title'"):
+        deduplicate(twice)
+    with pytest.raises(SettingError, match=r"no column of one type: .*column title"):
+        deduplicate(pandas.DataFrame({"title": [WIFI, 7]}))
+
+
+def test_rows_without_text_are_counted_beside_what_was_removed() -> None:
+    result = deduplicate(pyarrow.table({"title": pyarrow.array([None, None], pyarrow.string())}))
+    assert repr(result) == "<Deduplication: 0 of 2 rows removed, 0 identical, 0 likely; 2 rows kept unread>"
 
 
 def test_a_frame_without_texts_names_its_columns() -> None:
@@ -236,9 +253,12 @@ def test_the_command_writes_what_is_kept_and_what_was_removed(run: Run, tmp_path
     removed = tmp_path / "removed.csv"
     shown = run("deduplicate", path, "--into", tmp_path / "out.csv", "--removed", removed, "--min", 1)
     assert shown.code == 0
-    assert "1 of 4 rows removed: 1 identical, 0 at least 100% likely" in shown.out
+    assert "1 of 4 rows removed: 1 identical\n" in shown.out
     assert "1 rows were kept unread, the first is row 3: title and body are empty" in shown.out
     assert (tmp_path / "out.csv").read_text() == f"id,title\n1,{OFFLINE}\n2,{WIFI}\n4,\n"
+    assert "in place of the file that was there" not in shown.out
+    assert "in place of the file that was there" in run("deduplicate", path, "--into", tmp_path / "out.csv").out
+    assert run("deduplicate", path, "--min", "precision:0.9").code == 2
     (row,) = csv.DictReader(removed.read_text().splitlines())
     assert (row["id"], row["row"], row["kept_id"], row["kept_row"], row["text"]) == ("3", "2", "1", "0", OFFLINE)
     assert run("deduplicate", path, "--removed", tmp_path / "away" / "removed.csv").code == 2

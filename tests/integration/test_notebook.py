@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
+from tests.embedding_server import WordHashes
 
 from askalike import Filters, Forum, ForumSettings, Hit, Query, Question
 from askalike.data import bundled_forum
-from askalike.errors import NotLearnedError, SettingError
+from askalike.errors import FormatError, NotLearnedError, SettingError
 from askalike.types import Hits
 
 pytestmark = pytest.mark.slow
@@ -148,3 +149,21 @@ def test_every_table_of_a_forum_becomes_a_data_frame(forum: Forum, library: Any)
     assert len(forum.to_dataframe("answers", library)) == 279
     with pytest.raises(SettingError, match="no table"):
         forum.to_dataframe("people", library)
+
+
+def test_pairs_and_groups_become_data_frames(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "a.forum", settings=WORDS) as forum:
+        forum.add([Question("1", "Printer is offline"), Question("2", "printer is  offline"), Question("3", "Wifi")])
+        [pair] = forum.to_dataframe("pairs", "pyarrow").to_pylist()
+        assert (pair["id"], pair["original_id"], pair["exact"]) == ("2", "1", True)
+        members = forum.to_dataframe("groups", "pyarrow").to_pylist()
+        assert sorted(member["id"] for member in members) == ["1", "2"]
+
+
+def test_a_forum_that_cannot_be_made_of_a_frame_leaves_nothing_behind(tmp_path: Path) -> None:
+    frame = pyarrow.table({"id": ["a"], "title": ["The printer is offline"]})
+    with pytest.raises(SettingError, match="no encoder 'genral'"):
+        Forum.from_dataframe(tmp_path / "a.forum", frame, encoder="genral", settings=WORDS)
+    with pytest.raises(FormatError):
+        Forum.from_dataframe(tmp_path / "b.forum", pyarrow.table({"n": [1]}), encoder=WordHashes(), settings=WORDS)
+    assert list(tmp_path.iterdir()) == []

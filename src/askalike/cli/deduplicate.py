@@ -14,7 +14,7 @@ from askalike.cli.arguments import ColumnOption, JsonOption, MarkupOption, colum
 from askalike.cli.display import console, print_records, print_whole
 from askalike.cli.encode import default_encoder
 from askalike.cli.messages import BarProgress, print_json, safe
-from askalike.deduplication import Deduplication, Removal, check_folder
+from askalike.deduplication import Deduplication, Removal, check_folder, unique_path
 from askalike.deduplication import deduplicate as remove_repeats
 from askalike.files import writing_whole
 from askalike.forum.groups import DEFAULT_MINIMUM
@@ -25,7 +25,7 @@ from askalike.text.settings import TextSettings
 SHOWN: Final = 20
 
 COLUMNS: Final[Mapping[str, Callable[[Removal], str]]] = {
-    "likely": lambda removal: "exact" if removal.is_identical else f"{removal.probability:.0%}",
+    "likely": lambda removal: "identical" if removal.is_identical else f"{removal.probability:.0%}",
     "row": lambda removal: str(removal.row),
     "removed": lambda removal: removal.text,
     "kept row": lambda removal: str(removal.kept_row),
@@ -39,18 +39,20 @@ def deduplicate(
     ],
     into: Annotated[
         Path | None,
-        typer.Option("--into", help="The file for what is kept; NAME.unique.csv beside NAME.csv if omitted."),
+        typer.Option(
+            "--into", help="The file for what is kept, replaced if there; NAME.unique.csv beside NAME.csv if omitted."
+        ),
     ] = None,
     removed: Annotated[
         Path | None,
         typer.Option("--removed", help="A file for what was removed by what: JSON Lines where it ends so, else CSV."),
     ] = None,
     minimum: Annotated[
-        float,
+        str,
         typer.Option(
             "--min", "--minimum", help="The least probability of two questions of a group; 1: identical texts alone."
         ),
-    ] = DEFAULT_MINIMUM,
+    ] = f"{DEFAULT_MINIMUM:g}",
     column: ColumnOption = None,
     markup: MarkupOption = None,
     language: Annotated[
@@ -70,6 +72,7 @@ def deduplicate(
     text = TextSettings.of(language) if language else None
     if removed is not None:
         check_folder(removed)
+    is_replaced = (into or unique_path(table)).exists()
     with (
         interruptible(lambda: ("nothing was written", same_again())),
         BarProgress() as progress,
@@ -98,7 +101,7 @@ def deduplicate(
             }
         )
         return
-    _show(result, removed)
+    _show(result, removed, is_replaced=is_replaced)
 
 
 def _write(result: Deduplication, path: Path) -> None:
@@ -109,18 +112,19 @@ def _write(result: Deduplication, path: Path) -> None:
     temporary.replace(path)
 
 
-def _show(result: Deduplication, removed: Path | None) -> None:
+def _show(result: Deduplication, removed: Path | None, *, is_replaced: bool) -> None:
     count = len(result.removed)
     if count:
         print_records(result.removed[:SHOWN], Removal, None, COLUMNS)
     if count > SHOWN:
         where = "" if removed else ": --removed FILE writes them all"
         console.print(f"… and {count - SHOWN:,} more{where}", style="dim", markup=False)
-    likely = f"{count - result.identical:,} at least {result.minimum:.0%} likely"
-    console.print(f"{count:,} of {result.rows:,} rows removed: {result.identical:,} identical, {likely}", markup=False)
+    likely = f", {count - result.identical:,} at least {result.minimum:.0%} likely" if result.minimum < 1 else ""
+    console.print(f"{count:,} of {result.rows:,} rows removed: {result.identical:,} identical{likely}", markup=False)
     if result.unread:
         first = result.unread[0]
         print_whole(f"{len(result.unread):,} rows were kept unread, the first is row {first.row}: {safe(first.reason)}")
-    print_whole(f"{result.rows - count:,} rows are in {result.kept}")
+    replaced = ", in place of the file that was there" if is_replaced else ""
+    print_whole(f"{result.rows - count:,} rows are in {result.kept}{replaced}")
     if removed is not None:
         print_whole(f"what was removed by what is in {removed}")

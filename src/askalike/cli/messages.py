@@ -62,10 +62,21 @@ class Messages:
 messages = Messages()
 
 
-class BarProgress:
-    """Shows each phase of long work as one line; nothing is drawn when the error stream is no terminal."""
+FIRST_LINE_S, LINE_EVERY_S = 30.0, 180.0
 
-    def __init__(self) -> None:
+
+class BarProgress:
+    """Shows each phase of long work as one line; nothing is drawn when the error stream is no terminal.
+
+    Args:
+        has_lines: without a terminal, a line says what begins, after half a minute how long it takes, and every three
+            minutes how far it has come.
+    """
+
+    def __init__(self, *, has_lines: bool = False) -> None:
+        self._has_lines = has_lines and not messages.is_json and not sys.stderr.isatty()
+        self._done = self._total = 0
+        self._unit, self._next_line_s = "", 0.0
         self._bars = None if messages.is_quiet or messages.is_json or not sys.stderr.isatty() else _bars()
         self._task: TaskID | None = None
         self._phase = ""
@@ -92,12 +103,22 @@ class BarProgress:
             self._task = self._bars.add_task(self._phase, total=total or None, unit=unit, rate="")
         if messages.is_json:
             messages.say(self._phase, "progress", total=total, unit=unit)
+        self._done, self._total, self._unit = 0, total, unit
+        self._next_line_s = self._began_s + FIRST_LINE_S
+        if self._has_lines:
+            messages.say(f"{self._phase}: {total:,} {unit}" if total else self._phase)
 
     def advance(self, count: int) -> None:
         """Move the current phase on."""
         if self._bars is not None and self._task is not None:
             task = self._bars.tasks[self._task]
             self._bars.update(self._task, advance=count, rate=_rate(task.speed, task.fields["unit"]))
+        self._done += count
+        if self._has_lines and self._done and (now_s := time.monotonic()) >= self._next_line_s:
+            self._next_line_s = now_s + LINE_EVERY_S
+            left_s = (now_s - self._began_s) * max(0, self._total - self._done) / self._done
+            left = f" of {self._total:,} {self._unit}, about {left_s / 60:,.0f} minutes left" if self._total else ""
+            messages.say(f"{self._phase}: {self._done:,}{left}")
 
     def notice(self, text: str) -> None:
         """Show a sentence above the bars."""

@@ -94,7 +94,11 @@ def train(
             print_facts({name: fact for name, fact in facts.items() if name not in ("beginning", KEEP)})
             if facts[KEEP]:
                 messages.note("nothing can show whether the new model is better: it is taken with --keep alone")
-        with BarProgress() as progress:
+        if plan.beginning != "finished":
+            data = plan.training.data
+            texts = f"{len(data.questions):,} questions and {len(data.answers):,} answers"
+            messages.note(f"training on {texts}; what is done is kept when it is stopped")
+        with BarProgress(has_lines=True) as progress:
             result = session.run(progress)
     if as_json:
         print_json({**plan_object(plan), **result_object(result), "seconds": result.seconds})

@@ -255,14 +255,25 @@ def arrow_table(frame: Any) -> Any:
         frame: with ``__arrow_c_stream__`` (pandas 2.2 and later, polars, pyarrow, DuckDB, …) or ``__dataframe__``.
 
     Raises:
-        SettingError: it is no data frame.
+        SettingError: it is no data frame, two columns have one name, or a column has values of several types.
         MissingExtraError: pyarrow is not installed.
     """
     pyarrow = _module("pyarrow")
-    if hasattr(frame, "__arrow_c_stream__"):
-        return pyarrow.table(frame)
-    if hasattr(frame, "__dataframe__"):
-        return _module("pyarrow.interchange").from_dataframe(frame)
+    names = [str(name) for name in getattr(frame, "columns", ())] if hasattr(frame, "iloc") else []
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise SettingError(f"the data frame has two columns of one name: {repeated[0]!r}", "rename one of them")
+    try:
+        if hasattr(frame, "__arrow_c_stream__"):
+            return pyarrow.table(frame)
+        if hasattr(frame, "__dataframe__"):
+            return _module("pyarrow.interchange").from_dataframe(frame)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        why = "; ".join(str(part) for part in error.args)
+        raise SettingError(
+            f"the data frame has values that are no column of one type: {why}"[:300],
+            'give each column one type, such as frame.astype({"COLUMN": str})',
+        ) from error
     raise SettingError(
         f"a {type(frame).__name__} is no data frame",
         "expected one of pandas, polars, pyarrow or another that speaks Arrow",

@@ -25,6 +25,7 @@ from askalike.errors import (
 )
 from askalike.executors import Executor
 from askalike.files import remove_owned
+from askalike.forum.duplicates import MemberRow, PairRow, member_rows, pair_rows
 from askalike.forum.encoders import AnyEncoder
 from askalike.forum.exchange import (
     FrameLibrary,
@@ -159,6 +160,7 @@ class Forum:
         self.queue = Queue(self.pairs)
         self.thresholds = Thresholds(store, self.indexes, self.queue)
         self.groups = Groups(store, self.pairs.store, self.indexes.likelihoods)
+        self.pairs.least_score, self.groups.least = self.thresholds.least_score, self.thresholds.least
         self.models = Models(self._layout, store, self.indexes)
 
     # -- making and opening ------------------------------------------------------------------------------------
@@ -183,17 +185,22 @@ class Forum:
 
         Raises:
             ForumExistsError: the folder holds something already.
-            EncoderError: the encoder cannot be had; the forum is there, without it.
+            EncoderError: the encoder cannot be had; no forum is left behind.
         """
         layout, text = ForumLayout(Path(path)), text or TextSettings()
         store = _new_store(layout, text)
         try:
             forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings(), executor)
-            if encoder is not None:
-                forum.models.use_encoder(encoder)
         except BaseException:
             store.close()
             raise
+        if encoder is not None:
+            try:
+                forum.models.use_encoder(encoder)
+            except BaseException:
+                discard_if_empty(forum)
+                forum.close()
+                raise
         return forum
 
     @classmethod
@@ -260,7 +267,7 @@ class Forum:
 
         Raises:
             SettingError: it is no data frame.
-            InputError: its rows are no questions; the forum is there, and empty.
+            InputError: its rows are no questions; no forum is left behind.
             ForumExistsError: the folder holds something already.
             EncoderError: as ``create``.
             MissingExtraError: pyarrow is not installed.
@@ -272,6 +279,7 @@ class Forum:
             try:
                 report = forum.load(archive, options=ImportOptions("table", source, read=read), progress=progress)
             except BaseException:
+                discard_if_empty(forum)
                 forum.close()
                 raise
         if report.rejected:
@@ -501,12 +509,18 @@ class Forum:
         return export_forum(self.store, Path(folder), form, tables, text, progress or SilentProgress())
 
     def to_dataframe(self, table: str = "questions", library: FrameLibrary = "pandas") -> Any:
-        """Return one of ``records.TABLES`` as a data frame of pandas, polars or pyarrow.
+        """Return one of ``records.TABLES`` as a data frame of pandas, polars or pyarrow; or "pairs", a row for each
+        likely pair of ``pairs.duplicates``, or "groups", a row for each member of ``groups.find``.
 
         Raises:
             SettingError: there is no such table or library.
             MissingExtraError: the library, or pyarrow, is not installed.
         """
+        if table == "pairs":
+            return frame_of(pair_rows(self.pairs.duplicates()), PairRow, library)
+        if table == "groups":
+            self.pairs.compare()
+            return frame_of(member_rows(self.store, self.groups.find()), MemberRow, library)
         return frame_of(records_of(self.store, table), TABLES.get(table, Question), library)
 
     # -- changes -----------------------------------------------------------------------------------------------

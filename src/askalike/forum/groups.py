@@ -247,6 +247,8 @@ class Groups:
         self._records = records
         self._pairs = pairs
         self._likelihoods = likelihoods
+        self.least: Callable[[float | str], float] = float
+        """From a least probability or a promise to a least probability; a forum knows promises (``Thresholds``)."""
         self._reader = EvidenceReader(records, pairs)
         self._guard = threading.Lock()
         self._begun: str | None = None
@@ -254,19 +256,19 @@ class Groups:
         self._nodes: dict[int, Node] = {}
         self._of: dict[int, Node] = {}
 
-    def find(self, minimum: float = DEFAULT_MINIMUM) -> GroupList:
+    def find(self, minimum: float | str = DEFAULT_MINIMUM) -> GroupList:
         """Return groups of questions that ask the same, largest first, as far as was compared.
 
         In a group, each question is as likely as ``minimum`` the same as every other, unless people's judgements or the
         same text join both; what was judged different is in no group together. ``Pairs.compare`` compares what waits.
 
         Args:
-            minimum: from 0.5 to 1.
+            minimum: from 0.5 to 1; or a promise, "precision:0.9".
 
         Raises:
             SettingError: it is out of range.
         """
-        groups = list(self.describe(self.nodes(minimum)))
+        groups = list(self.describe(self.nodes(self.least(minimum) if isinstance(minimum, str) else minimum)))
         shown = [identifier for group in groups[:SHOWN_GROUPS] for identifier in group.members[:SHOWN_MEMBERS]]
         return GroupList(groups, self._records.questions_by_id(shown))
 

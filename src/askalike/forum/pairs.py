@@ -115,6 +115,8 @@ class Pairs:
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
         self.store = PairStore(layout.pairs, store.check_folder)
+        self.least_score: Callable[[float | str], float] = checked_minimum
+        """From a least probability or a promise to a least score; a forum knows promises (``Thresholds``)."""
         self._lacking: list[Ends] = []
         self._asked: set[Ends] = set()
         self._looked = ("", 0)  # "begun" of the store, and the "version" up to which pairs were found lacking
@@ -198,7 +200,7 @@ class Pairs:
 
     def duplicates(
         self,
-        minimum: float = 0.5,
+        minimum: float | str = 0.5,
         *,
         since: datetime | None = None,
         is_exact: bool = False,
@@ -210,7 +212,7 @@ class Pairs:
         Pairs that are linked (``linked_duplicates``) or were judged are left out.
 
         Args:
-            minimum: the least probability, before what people judged meanwhile.
+            minimum: the least probability, before what people judged meanwhile; or a promise, "precision:0.9".
             since: only pairs of which a question was asked at this moment or later.
             is_exact: only questions with the same text, for which nothing else need be compared.
             tag: only pairs of which a question has it; "" for all.
@@ -219,7 +221,7 @@ class Pairs:
             SettingError: the minimum is no probability.
             BusyForumError: as ``compare``.
         """
-        check_minimum(minimum)
+        minimum = checked_minimum(self.least_score(minimum) if isinstance(minimum, str) else minimum)
         since = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
         return self._open_duplicates(minimum, since, is_exact=is_exact, tag=tag, progress=progress)
 
@@ -239,7 +241,7 @@ class Pairs:
             if position is None:
                 return
 
-    def linked_duplicates(self, minimum: float = 0.5, *, progress: Progress | None = None) -> Iterator[Duplicate]:
+    def linked_duplicates(self, minimum: float | str = 0.5, *, progress: Progress | None = None) -> Iterator[Duplicate]:
         """Compare all questions that were not compared yet, and yield likely pairs that are linked already, best first.
 
         Their duplicate links lead from one to the other, or to one original.
@@ -247,7 +249,7 @@ class Pairs:
         Raises:
             SettingError, BusyForumError: as ``duplicates``.
         """
-        check_minimum(minimum)
+        minimum = checked_minimum(self.least_score(minimum) if isinstance(minimum, str) else minimum)
         self.compare(progress=progress)
         linked = [pair for pair in self.store.among(None, minimum) if not pair.is_open]
         linked.sort(key=lambda pair: (-pair.score, pair.first, pair.second))
@@ -600,10 +602,11 @@ class Pairs:
         return partners
 
 
-def check_minimum(minimum: float) -> None:
-    """Raise SettingError where the least score of a pair is no probability."""
-    if not 0 <= minimum <= 1:
-        raise SettingError(f"the least probability of a pair is {minimum:g}", "expected a number from 0 to 1")
+def checked_minimum(minimum: float | str) -> float:
+    """Return the least score of a pair; raise SettingError where it is no probability."""
+    if isinstance(minimum, str) or not 0 <= minimum <= 1:
+        raise SettingError(f"the least probability of a pair is {minimum!r}", "expected a number from 0 to 1")
+    return minimum
 
 
 @dataclass(frozen=True, slots=True)

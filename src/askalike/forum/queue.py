@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Final
 
 from askalike.forum.duplicates import Duplicate
-from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs, check_minimum
+from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs, checked_minimum
 from askalike.store.pairs import Pair, PairPosition, permanent_number
 from askalike.types import Draw
 
@@ -137,7 +137,7 @@ class Queue:
         Raises:
             SettingError: the minimum is no probability.
         """
-        check_minimum(minimum)
+        checked_minimum(minimum)
         return self._proposals(minimum, tag)
 
     def _proposals(self, minimum: float, tag: str) -> Iterator[Duplicate]:

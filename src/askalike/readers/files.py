@@ -161,7 +161,7 @@ def read_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[in
         if len(rest) > limit:
             raise DamagedInputError(
                 f"{name}, line {number + 1}: a line longer than {limit:,} bytes",
-                "the file is damaged or no text with one record a line",
+                "no record may be so long: shorten or leave out that one; or the file is damaged",
             )
     if rest:
         yield number + 1, rest
@@ -226,7 +226,9 @@ def decoded_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
             what = f"{name}, line {number}: not UTF-8 at byte {error.start + 1} of the line"
-            raise DamagedInputError(what, "convert the file to UTF-8") from error
+            is_wide = number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff"))
+            iconv = f"iconv -f {'utf-16' if is_wide else 'latin1'} -t utf-8 OLD > NEW"
+            raise DamagedInputError(what, f"convert the file to UTF-8, as with: {iconv}") from error
         yield number, text
 
 

@@ -329,7 +329,8 @@ def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str)
         missing = f"an id, and {referring} refers to it" if _lacks_id(columns) else "a title or a body"
         raise FormatError(
             f"{file}: no column is known to hold {missing}; the columns are {listed(header)}",
-            "say which is which, for example --column id=COLUMN --column title=COLUMN --column body=COLUMN",
+            "say which is which, for example --column id=COLUMN --column title=COLUMN --column body=COLUMN; in Python"
+            ' columns={"id": "COLUMN", "title": "COLUMN"}',
         )
     return columns
 
