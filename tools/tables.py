@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -554,14 +554,14 @@ ROBUSTNESS: Final[Mapping[str, Table | Facts]] = {
 # -- the papers --------------------------------------------------------------------------------------------------------
 
 
-def of_row(*path: str) -> Callable[[Record], Records]:
-    """Return what gives the finished rows of a paper, whose list is at a path of keys."""
+def of_row(*path: str, is_named: bool = False) -> Callable[[Record], Records]:
+    """Return what gives the finished rows of a paper, whose list is at a path of keys; "paper" is its name of a row."""
 
     def rows(result: Record) -> Records:
         listed: Any = result
         for key in path:
             listed = listed[key]
-        yield from ((row["row"], row) for row in listed if row["found"])
+        yield from ((row["row"], {**row, "paper": row["name"]} if is_named else row) for row in listed if row["found"])
 
     return rows
 
@@ -591,13 +591,17 @@ def p_of(task: str) -> str:
     return f"{{found[{task}][map][p_value]:.4f}}"
 
 
-def lei2016_paper(row: Record) -> str:
-    """Return the paper's MAP and MRR, as its text has them; = was recomputed from released scores."""
-    figures = [row["reported"].get(measure) for measure in ("map", "mrr")]
-    texts = [
-        f"{'=' * (figure['origin'] == 'recomputed')}{figure['value']:.1f}" if figure else "–" for figure in figures
-    ]
-    return " / ".join(texts) if any(figures) else ""
+def lei2016_reported(source: str) -> Callable[[Record], str]:
+    """Return what shows MAP and MRR of the paper ("reported") or the thesis; = was recomputed from released scores."""
+
+    def show(row: Record) -> str:
+        figures = [row[source].get(measure) for measure in ("map", "mrr")]
+        texts = [
+            f"{'=' * (figure['origin'] == 'recomputed')}{figure['value']:.1f}" if figure else "–" for figure in figures
+        ]
+        return " / ".join(texts) if any(figures) else ""
+
+    return show
 
 
 SEMEVAL_TASKS: Final = {"dev": "dev", "test2016": "2016", "test2017": "2017"}
@@ -616,7 +620,7 @@ def zhang2018_rows(*, is_reading: bool) -> Callable[[Record], Records]:
     """Return what gives the rows of the fewest texts: those of the paper's model, or other readings of it."""
 
     def rows(result: Record) -> Records:
-        for name, row in of_row("sets", "1613 texts", "rows")(result):
+        for name, row in of_row("sets", "1613 texts", "rows", is_named=True)(result):
             is_own = row["system"] == "search" or name.split("-", 1)[1] in ZHANG_LAYERS
             if is_own != is_reading:
                 yield name, row
@@ -634,7 +638,8 @@ def ramn_states(result: Record) -> Records:
     """Return the rows by states and layer; rows of the search have no states."""
     for row in result["rows"]:
         states, _, layer = row["row"].partition("-")
-        what = (STATES[states], layer.replace("-", ", ")) if states in STATES else ("", row["row"])
+        search = "candidate-search" if row["row"] == "ir" else row["row"]
+        what = (STATES[states], layer.replace("-", ", ")) if states in STATES else ("", search)
         yield row["row"], dict(zip(("states", "layer"), what, strict=True)) | row
 
 
@@ -677,8 +682,13 @@ DAS_TESTS: Final = {
 
 
 def das2016_rows(result: Record) -> Records:
-    """Return the rows, each with its name in the paper."""
-    yield from ((name, {**row, "paper": row["name"]}) for name, row in of_row("rows")(result))
+    """Return the rows of all sets, each with its name in the paper."""
+    rows: dict[str, dict[str, Any]] = {}
+    for name in result["sets"]:
+        for row_name, row in of_row("sets", name, "rows")(result):
+            shown = rows.setdefault(row_name, {**row, "paper": row["name"], "found": {}})
+            shown["found"] = {**shown["found"], **row["found"]}
+    yield from rows.items()
 
 
 OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
@@ -686,14 +696,16 @@ OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
         "lei2016",
         {
             "row": "{name}",
+            "paper and thesis call it": "{paper}",
             "seeds": seeds,
             "dev MRR": mean_of("travel dev", "mrr"),
             "MAP": mean_of("travel test", with_interval=True),
             "MRR": mean_of("travel test", "mrr"),
             "p, against bm25": p_of("travel test"),
-            "the paper's MAP / MRR": lei2016_paper,
+            "the paper's MAP / MRR": lei2016_reported("reported"),
+            "the thesis's": lei2016_reported("thesis"),
         },
-        of_row("sets", "travel", "rows"),
+        of_row("sets", "travel", "rows", is_named=True),
     ),
     "lei2016-semeval": Table(
         "lei2016",
@@ -726,14 +738,15 @@ OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
             "zhang2018",
             {
                 "row": "{name}",
+                "the paper calls it": "{paper}",
                 "seeds": seeds,
                 "dev MAP": mean_of("dev"),
                 "2016 MAP": mean_of("test2016", with_interval=True),
                 "2016 p": p_of("test2016"),
-                "2016, the paper": "{reported[test2016][0]:.2f}",
+                "2016, the paper": "{reported[test2016][map][value]:.2f}",
                 "2017 MAP": mean_of("test2017", with_interval=True),
                 "2017 p": p_of("test2017"),
-                "2017, the paper": "{reported[test2017][0]:.2f}",
+                "2017, the paper": "{reported[test2017][map][value]:.2f}",
             },
             zhang2018_rows(is_reading=is_reading),
         )
@@ -786,26 +799,26 @@ OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
                 for task, label in DAS_TESTS.items()
                 for heading, cell_ in ((label, mean_of(task)), (f"{label} p", p_of(task)))
             },
-            "the paper's MAP": "{reported[map]:.1f}",
+            "the paper's MAP": "{reported[map][value]:.1f}",
         },
         das2016_rows,
     ),
 }
 
 
-def maps(name: str, *tasks: str, path: Sequence[str] = ("rows",)) -> Callable[[Record], str]:
+def maps(name: str, *tasks: str, rows: Callable[[Record], Records]) -> Callable[[Record], str]:
     """Return what shows a row's MAP on tasks, in their order, and the row's name."""
 
     def show(result: Record) -> str:
-        row = next(row for row_name, row in of_row(*path)(result) if row_name == name)
+        row = next(row for row_name, row in rows(result) if row_name == name)
         figures = " / ".join(f"{100 * row['found'][task]['map']['mean']:.1f}" for task in tasks)
         return f"{name} {figures}"
 
     return show
 
 
-TRAVEL: Final[Mapping[str, Any]] = {"path": ("sets", "travel", "rows")}
-SMALLEST: Final[Mapping[str, Any]] = {"path": ("sets", "1613 texts", "rows")}
+TRAVEL: Final[Mapping[str, Any]] = {"rows": of_row("sets", "travel", "rows")}
+SMALLEST: Final[Mapping[str, Any]] = {"rows": of_row("sets", "1613 texts", "rows")}
 SEMEVAL_TESTS: Final = ("test2016", "test2017")
 VERDICT: Final = Facts(
     (
@@ -861,32 +874,32 @@ VERDICT: Final = Facts(
             "SCQA (Das 2016)",
             "das2016",
             "MAP 81.1 on Yahoo! Answers",
-            maps("scqa", *DAS_TESTS),
-            maps("trigrams", *DAS_TESTS),
+            maps("scqa", *DAS_TESTS, rows=das2016_rows),
+            maps("trigrams", *DAS_TESTS, rows=das2016_rows),
             "loses to its own input by 7.7, 7.0 and 4.9 points; level on travel, and with itself before training",
         ),
         (
             "T-SCQA (Das 2016)",
             "das2016",
             "MAP 85.2 on Yahoo! Answers",
-            maps("t-scqa", "semeval2016-test", "semeval2017-test"),
-            maps("bm25", "semeval2016-test", "semeval2017-test"),
+            maps("t-scqa", "semeval2016-test", "semeval2017-test", rows=das2016_rows),
+            maps("bm25", "semeval2016-test", "semeval2017-test", rows=das2016_rows),
             "level with the BM25 that it mixes in",
         ),
         (
             "Q-A topic model (Das 2016)",
             "das2016",
             "MAP 78.7 on Yahoo! Answers; LMIR 76.2",
-            maps("qatm", *DAS_TESTS),
-            maps("lmir", *DAS_TESTS),
+            maps("qatm", *DAS_TESTS, rows=das2016_rows),
+            maps("lmir", *DAS_TESTS, rows=das2016_rows),
             "level with query likelihood, as all models that translate",
         ),
         (
             "RAMN's idea on frozen MiniLM (ours)",
             "ramn-states",
             "",
-            maps("minilm-sum-cosine", *SEMEVAL_TESTS),
-            maps("minilm-control", *SEMEVAL_TESTS),
+            maps("minilm-sum-cosine", *SEMEVAL_TESTS, rows=of_row("rows")),
+            maps("minilm-control", *SEMEVAL_TESTS, rows=of_row("rows")),
             "best matches add to cosine, rank and BM25 on 2017 alone; the mismatch layer takes away",
         ),
     ),

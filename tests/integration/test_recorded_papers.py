@@ -41,15 +41,13 @@ def arguments(recorded: Mapping[str, Any], data_dir: Path, work: Path) -> list[s
 
 def figures(shown: Mapping[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
     """Return row → task → measure → mean."""
-    tables = [shown] if "rows" in shown else list(shown["sets"].values())
-    return {
-        row["row"]: {
-            task: {measure: round(mean["mean"], 6) for measure, mean in measures.items()}
-            for task, measures in row["found"].items()
-        }
-        for table in tables
-        for row in table["rows"]
-    }
+    rows: dict[str, dict[str, dict[str, float]]] = {}
+    for table in shown["sets"].values():
+        for row in table["rows"]:
+            by_task = rows.setdefault(row["row"], {})
+            for task, measures in row["found"].items():
+                by_task[task] = {measure: round(mean["mean"], 6) for measure, mean in measures.items()}
+    return rows
 
 
 @pytest.mark.data

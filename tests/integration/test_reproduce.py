@@ -157,6 +157,8 @@ def test_the_rows_of_a_paper_are_listed_by_the_names_that_only_takes(paper: str,
     rows = run("reproduce", paper, "--list", "--json").json
     assert [line.split()[0] for line in listed.out.splitlines()[1:]] == [row["row"] for row in rows]
     assert "bm25" in {row["row"] for row in rows}
+    assert any(row["name"] for row in rows)
+    assert ("travel" in listed.err) == (paper != "zhang2018")
     without_data = run("reproduce", paper, "--only", "bm25")
     assert without_data.code == 2
     assert "--data" in without_data.err
@@ -165,6 +167,7 @@ def test_the_rows_of_a_paper_are_listed_by_the_names_that_only_takes(paper: str,
 WRONG = (
     ("lei2015", (), "expected one of lei2016"),
     ("lei2016", ("--only", "bert"), "rcnn-last-pretrained"),
+    ("lei2016", ("--only", "travel"), "or a set of this folder (askubuntu)"),
     ("zhang2018", ("--only", "lstm"), "no row or set 'lstm'"),
     ("lei2016", ("--amount", 20), "--amount is an option of zhang2018, not of lei2016"),
     ("zhang2018", ("--vectors", "vectors.txt"), "--vectors is an option of lei2016, not of zhang2018"),

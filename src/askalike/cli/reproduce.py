@@ -54,9 +54,9 @@ def reproduce(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", help="A row, a system or a set; may be repeated. --list shows rows and systems."),
+        typer.Option("--only", help="A row, a system or a set; may be repeated. --list shows them."),
     ] = None,
-    is_listed: Annotated[bool, typer.Option("--list", help="List the rows and their systems, and stop.")] = False,
+    is_listed: Annotated[bool, typer.Option("--list", help="List rows, systems and sets, and stop.")] = False,
     seeds: Annotated[int, typer.Option("--seeds", help="Training runs of each encoder.", min=1)] = 5,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder of finished rows; default: named after the paper.")
@@ -139,17 +139,26 @@ def reproduce(
 
 def _list(paper: Paper, as_json: bool) -> None:
     if as_json:
-        print_json([{"row": row.id, "system": row.system, "is_drawn": row.is_drawn} for row in paper.rows.values()])
+        print_json(
+            [
+                {"row": row.id, "system": row.system, "name": row.name, "is_drawn": row.is_drawn}
+                for row in paper.rows.values()
+            ]
+        )
         return
-    table = plain_table("row", "system")
+    table = plain_table("row", "system", "the paper's name")
     for row in paper.rows.values():
-        table.add_row(row.id, row.system)
+        table.add_row(row.id, row.system, row.name)
     print_aligned(table)
+    if paper.sets:
+        messages.note(f"sets that --only takes too, where the folder has them: {', '.join(paper.sets)}")
 
 
 def _json(paper: str, parts: Iterable[Part], options: Options) -> dict[str, Any]:
     """Return a paper's tables and how they came about; those of papers with several tables lie under "sets"."""
-    tables: dict[str, Any] = {"name": paper, "paper": paper, **_stamp(), "seeds": options.seeds}
+    tables: dict[str, Any] = {"name": paper, "paper": paper, **_stamp()}
+    if any(result.row.is_drawn for part in parts for result in part.rows):
+        tables["seeds"] = options.seeds
     for part in parts:
         if part.name:
             tables.setdefault("sets", {})[part.name] = part.as_json

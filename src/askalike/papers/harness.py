@@ -174,19 +174,24 @@ class Row:
         system: what is compared, or how it is run.
         learner: rows of one learner share what it has learned; "" for a row that shares nothing.
         is_drawn: something of its training is drawn at random, so that it is run with several seeds.
+        name: what the paper calls it, "" for a row that it lacks.
     """
 
     id: str
     system: str
     learner: str = ""
     is_drawn: bool = False
+    name: str = ""
 
 
 _Row = TypeVar("_Row", bound=Row)
 
 
-def chosen_rows(rows: Mapping[str, _Row], names: Iterable[str]) -> list[_Row]:
+def chosen_rows(rows: Mapping[str, _Row], names: Iterable[str], sets: Iterable[str] = ()) -> list[_Row]:
     """Return the rows of these ids or systems, in the table's order; all when none is named.
+
+    Args:
+        sets: that could be named too, for the message.
 
     Raises:
         SettingError: no row has this id or system.
@@ -199,10 +204,16 @@ def chosen_rows(rows: Mapping[str, _Row], names: Iterable[str]) -> list[_Row]:
     for name in wanted:
         if not any(name in (row.id, row.system) for row in rows.values()):
             systems = ", ".join(dict.fromkeys(row.system for row in rows.values()))
+            there = f", or a set of this folder ({', '.join(sets)})" if sets else ""
             raise SettingError(
-                f"there is no row or set {name!r}", f"expected one of {', '.join(rows)}, or a system ({systems})"
+                f"there is no row or set {name!r}", f"expected one of {', '.join(rows)}, a system ({systems}){there}"
             )
     return [row for row in rows.values() if not wanted or row.id in wanted or row.system in wanted]
+
+
+def figures_json(figures: Mapping[str, float], origin: str) -> dict[str, Any]:
+    """Return reported figures, measure → value times 100 and where it is from."""
+    return {measure: {"value": value, "origin": origin} for measure, value in figures.items()}
 
 
 @dataclass
@@ -289,6 +300,7 @@ class RowResult(Generic[_Row]):
         return {
             "row": self.row.id,
             "system": self.row.system,
+            "name": self.row.name,
             "seeds": list(self.seeds) if self.row.is_drawn else [],
             "not_run": self.reason or None,
             "found": means,
@@ -639,6 +651,7 @@ class Paper:
 
     Args:
         rows: id → row, in the table's order.
+        sets: that ``only`` takes beside rows and systems, those that are in the folder.
         reproduce: trains what is not finished and returns the tables; calls the progress on the way.
     """
 
@@ -646,3 +659,4 @@ class Paper:
     rows: Mapping[str, Row]
     legend: str
     reproduce: Callable[[Options, Progress], list[Part]]
+    sets: tuple[str, ...] = ()

@@ -57,7 +57,6 @@ class DasRow(Row):
     Its learner is a grid's name, or a network: "scqa" or "dsqa", "-sum" where losses are summed over a batch.
 
     Args:
-        name: what the paper calls it, "" for a row that it lacks.
         has_words: the scores of BM25 are mixed in.
         alpha: the weight of the network beside BM25, None for the one that dev chooses.
         scaling: how both scores are brought together.
@@ -65,7 +64,6 @@ class DasRow(Row):
         reported: MAP, MRR and P@1 times 100, or nothing.
     """
 
-    name: str = ""
     has_words: bool = False
     alpha: float | None = None
     scaling: Scaling = "share"

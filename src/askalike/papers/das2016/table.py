@@ -32,6 +32,7 @@ from askalike.papers.harness import (
     Runner,
     chosen_rows,
     compared,
+    figures_json,
     run_all,
 )
 from askalike.papers.lei2016.sets import JudgedSet
@@ -135,9 +136,7 @@ def _sets(data: DasData, names: Sequence[str]) -> list[JudgedSet]:
 
 
 def table_object(data: DasData, sets: Sequence[JudgedSet], results: Sequence[RowResult[DasRow]]) -> dict[str, Any]:
-    """Return the tables as JSON has them; means lie in [0, 1]."""
-    tests = [test.name for one_set in sets for test in one_set.tests]
-    dev = [one_set.dev.name for one_set in sets]
+    """Return the tables as JSON has them, set by set; means lie in [0, 1]."""
     return {
         "is_the_papers_data": data.is_original,
         "learned_from": {
@@ -146,32 +145,35 @@ def table_object(data: DasData, sets: Sequence[JudgedSet], results: Sequence[Row
             "sources": dict(data.pairs.sources),
             "left_out": dict(data.pairs.left_out),
         },
-        "sets": {one_set.name: _set_object(one_set) for one_set in sets},
-        "rows": [_row_object(result) for result in results],
-        "compared": [comparison.to_json() for comparison in compared(results, COMPARED, tests)],
-        "compared_on_dev": [comparison.to_json() for comparison in compared(results, COMPARED, dev)],
+        "sets": {one_set.name: _set_object(one_set, results) for one_set in sets},
     }
 
 
-def _set_object(one_set: JudgedSet) -> dict[str, Any]:
+def _set_object(one_set: JudgedSet, results: Sequence[RowResult[DasRow]]) -> dict[str, Any]:
+    names = [task.name for task in one_set.tasks()]
     return {
         "title": one_set.title,
         "dev": one_set.dev.name,
         "tests": [task.name for task in one_set.tests],
         "queries": {task.name: len(task.queries) for task in one_set.tasks()},
+        "rows": [_row_object(result, one_set.name, names) for result in results],
+        "compared": [comparison.to_json() for comparison in compared(results, COMPARED, names)],
     }
 
 
-def _row_object(result: RowResult[DasRow]) -> dict[str, Any]:
-    row = result.row
-    by_seed = {
-        str(outcome.seed): {"settings": outcome.settings, "tried": _best(outcome.tried)} for outcome in result.outcomes
-    }
+def _row_object(result: RowResult[DasRow], set_name: str, tasks: Sequence[str]) -> dict[str, Any]:
+    shown = result.to_json()
     return {
-        **result.to_json(),
-        "name": row.name,
-        "reported": dict(zip(MEASURES, row.reported, strict=False)) or None,
-        "by_seed": by_seed,
+        **shown,
+        "found": {task: means for task, means in shown["found"].items() if task in tasks},
+        "reported": figures_json(dict(zip(MEASURES, result.row.reported, strict=False)), "paper"),
+        "by_seed": {
+            str(outcome.seed): {
+                "settings": outcome.settings.get(set_name),
+                "tried": _best(outcome.tried).get(set_name),
+            }
+            for outcome in result.outcomes
+        },
     }
 
 
@@ -199,4 +201,5 @@ PAPER: Final = Paper(
         "settings. Reported figures are of Yahoo! Answers."
     ),
     reproduce=reproduce,
+    sets=SETS,
 )

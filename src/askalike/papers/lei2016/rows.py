@@ -108,6 +108,14 @@ class LeiRow(Row):
         }
 
 
+_POOLED: Final[Mapping[Pooling, str]] = {
+    "last": "last state",
+    "max": "max-pooling",
+    "mean": "mean-pooling",
+    "normalised-mean": "mean-pooling, normalised",
+}
+
+
 def _encoder(
     kind: Kind, pooling: Pooling, reads: Reads = "title and body", *, is_pretrained: bool = False, name: str = ""
 ) -> LeiRow:
@@ -115,6 +123,7 @@ def _encoder(
     hidden, order = {"rcnn": (400, 2), "lstm": (240, 2), "gru": (280, 2), "cnn": (667, 3)}[kind]
     words = [kind, name or pooling, "title" if reads == "title" else "", "pretrained" if is_pretrained else ""]
     identifier = "-".join(word for word in words if word)
+    after = [*(["title only"] if reads == "title" else []), *(["pre-trained"] if is_pretrained else [])]
     return LeiRow(
         identifier,
         kind,
@@ -122,6 +131,7 @@ def _encoder(
         reads=reads,
         encoder=EncoderConfig(kind, WORD_DIMENSIONS, hidden, order, pooling=pooling),
         is_pretrained=is_pretrained,
+        name=", ".join([f"{kind.upper()}s", _POOLED[pooling], *after]),
         about="pre-training on all texts, then max-margin on labelled pairs" if is_pretrained else "max-margin",
         reported=REPORTED.get(identifier, {}),
         thesis=THESIS.get(identifier, {}),
@@ -143,9 +153,13 @@ def _variant(
     return LeiRow("-".join(words), "rcnn", is_drawn=True, reads=reads, encoder=config, about=about, **own)
 
 
+PAPERS_NAMES: Final = {"bm25": "BM25", "tfidf": "TF-IDF", "tfidf-title": "TF-IDF, title only", "svm": "SVM"}
+
+
 def _baseline(identifier: str, system: str, about: str, *, scorer: str = "", reads: Reads = "title and body") -> LeiRow:
     paper, thesis = REPORTED.get(identifier, {}), THESIS.get(identifier, {})
-    return LeiRow(identifier, system, scorer=scorer, reads=reads, about=about, reported=paper, thesis=thesis)
+    name = PAPERS_NAMES.get(identifier, "")
+    return LeiRow(identifier, system, name=name, scorer=scorer, reads=reads, about=about, reported=paper, thesis=thesis)
 
 
 def _words(scorer: str, about: str) -> LeiRow:
@@ -197,6 +211,7 @@ _ALL: Final[Sequence[LeiRow]] = (
         _encoder("rcnn", "last", is_pretrained=True),
         id="rcnn-last-pretrained-body",
         kept_by="perplexity from body",
+        name="",
         about="the same, pre-training up to its lowest perplexity of titles from bodies",
         reported={},
         thesis={},

@@ -284,7 +284,7 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     """Train what is not finished, and return a part for each set."""
     sets = find_sets(options.data)
     chosen = [name for name in options.only if name in sets]
-    named = chosen_rows(ROWS, (name for name in options.only if name not in sets))
+    named = chosen_rows(ROWS, (name for name in options.only if name not in sets), sets)
     rows = [ROWS[BASELINE], *(row for row in named if row.id != BASELINE)]
     seeds = range(options.seeds)
     has_encoders = any(row.encoder for row in rows)
@@ -383,4 +383,5 @@ PAPER: Final = Paper(
         "recomputed from the released scores."
     ),
     reproduce=reproduce,
+    sets=("askubuntu", "travel", "semeval"),
 )

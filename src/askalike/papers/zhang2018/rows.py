@@ -30,7 +30,7 @@ from askalike.papers.zhang2018.ramn import RamnSettings
 
 States = Literal["words", "word2vec", "untrained", "gru", "attention"]
 
-SEARCH: Final = ("ir", "bm25", "rank-bm25", "oracle")
+SEARCH: Final = ("candidate-search", "bm25", "rank-bm25", "oracle")
 """The rows without RAMN: the search engine's order, BM25's, the sum of both, and the best order that there is."""
 
 _BASE: Final = RamnSettings(has_mismatch=False, alpha=0.0)
@@ -63,27 +63,38 @@ class RamnRow(Row):
     settings: RamnSettings | None = None
 
 
+PAPERS_NAMES: Final = {
+    "candidate-search": "Baseline (IR)",
+    "gru-base": "GRU autoencoder",
+    "gru-full": "GRU autoencoder, with all factors",
+    "attention-base": "attention autoencoder",
+    "attention-mismatch": "with lexical mismatch",
+    "attention-full": "Our model",
+}
+
+
 def _rows() -> dict[str, RamnRow]:
-    rows = {name: RamnRow(name, "search") for name in SEARCH}
+    rows = {name: RamnRow(name, "search", name=PAPERS_NAMES.get(name, "")) for name in SEARCH}
     kinds: tuple[States, ...] = get_args(States)
     for states in kinds:
         learner = "untrained" if states == "word2vec" else states
         for layers in WORDS_LAYERS if states == "words" else LAYERS:
             name, is_drawn = f"{states}-{layers}", states != "words"
-            rows[name] = RamnRow(name, states, learner, is_drawn, states=states, settings=LAYERS[layers])
+            paper = PAPERS_NAMES.get(name, "")
+            rows[name] = RamnRow(name, states, learner, is_drawn, paper, states=states, settings=LAYERS[layers])
     return rows
 
 
 ROWS: Final[Mapping[str, RamnRow]] = _rows()
 """id → row, in the order of the table."""
 
-BASELINE: Final = "ir"
+BASELINE: Final = "candidate-search"
 """What every row is tested against."""
 
 Figures = tuple[float, float]
 
 REPORTED: Final[Mapping[str, Mapping[str, Figures]]] = {
-    "ir": {"test2016": (74.57, 83.79), "test2017": (41.85, 46.42)},
+    "candidate-search": {"test2016": (74.57, 83.79), "test2017": (41.85, 46.42)},
     "gru-base": {"test2016": (71.76, 81.14), "test2017": (43.59, 48.80)},
     "gru-full": {"test2016": (77.06, 84.16), "test2017": (46.38, 52.07)},
     "attention-base": {"test2016": (73.05, 81.51), "test2017": (45.36, 51.27)},
@@ -98,7 +109,7 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("attention-full", "gru-full"),
     ("attention-mismatch", "attention-base"),
     ("attention-full", "attention-mismatch"),
-    ("attention-full", "ir"),
+    ("attention-full", "candidate-search"),
     ("attention-base", "untrained-base"),
     ("attention-base", "word2vec-base"),
     ("untrained-base", "word2vec-base"),
@@ -114,7 +125,7 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("attention-clamped", "attention-full"),
     ("attention-clamped", "words-clamped"),
     ("attention-positions", "attention-full"),
-    ("rank-bm25", "ir"),
+    ("rank-bm25", "candidate-search"),
     ("rank-bm25", "bm25"),
     ("rank-bm25", "attention-full"),
 )

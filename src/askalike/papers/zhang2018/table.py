@@ -20,6 +20,7 @@ from askalike.papers.harness import (
     Runner,
     chosen_rows,
     compared,
+    figures_json,
     run_all,
     tie_settings,
 )
@@ -91,7 +92,7 @@ def choose_alpha(
 
 def search_run(name: str, task: RerankTask) -> Run:
     """Return the run of a row without RAMN."""
-    if name == "ir":
+    if name == BASELINE:
         return task.given
     if name == "oracle":
         return {
@@ -172,7 +173,11 @@ def _row_object(result: RowResult[RamnRow]) -> dict[str, Any]:
         for outcome in result.outcomes
         if outcome.settings
     }
-    return {**result.to_json(), "reported": REPORTED.get(result.row.id, {}), "by_seed": chosen}
+    reported = {
+        task: figures_json(dict(zip(MEASURES, figures, strict=True)), "paper")
+        for task, figures in REPORTED.get(result.row.id, {}).items()
+    }
+    return {**result.to_json(), "reported": reported, "by_seed": chosen}
 
 
 def _reported(row: RamnRow, task: str) -> Reported:
