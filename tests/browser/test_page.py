@@ -122,6 +122,14 @@ def test_arrows_walk_the_hits_and_enter_opens_one(opened: Opened) -> None:
     page.get_by_role("heading", name=wanted).wait_for()
 
 
+def test_who_follows_a_link_with_a_question_walks_its_hits_at_once(opened: Opened) -> None:
+    page = opened("/#/ask?title=laptop%20wireless")
+    page.wait_for_selector(".hit h3 a")
+    expect(page.locator(".took")).to_contain_text("good answers move up")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".hit h3 a:visible").first).to_be_focused()
+
+
 def test_words_of_scripts_without_spaces_are_marked_as_the_service_reads_them(opened: Opened) -> None:
     page = opened()
     found = page.evaluate(
@@ -359,6 +367,7 @@ def test_a_moderator_judges_by_keyboard_and_takes_the_last_verdict_back(opened: 
     assert page.get_by_text("judged the same").is_visible()
     assert {"duplicate", "different"} <= {entry["kind"] for entry in log(service)}
     assert page.locator("#pair mark.differs").count() > 0
+    expect(page.locator(".legend")).to_have_text("marked words differ")
     assert page.locator(".verdicts .main").count() == 0
 
 
@@ -409,6 +418,7 @@ def test_a_verdict_is_undone_by_its_number_and_replaced_by_the_other(opened: Ope
     page.keyboard.press("k")
     page.keyboard.press("n")
     expect(said).to_contain_text("Judged different")
+    expect(said).to_contain_text("Undo (u) takes it back.")
     assert sent == ["different", 1, "duplicate", 3, "different"]
 
 

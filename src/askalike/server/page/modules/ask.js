@@ -71,7 +71,7 @@ export function showAsk(section, { query }) {
       found,
     ),
   );
-  return listen({ section, title, body, answered, took, results });
+  return listen({ section, title, body, answered, took, results, isLinked: query.has("title") });
 }
 
 /** Arrows lead from the title's field down the titles of the hits and back; Enter opens one, as of any link. */
@@ -107,7 +107,8 @@ function listen(parts) {
   parts.again = look;
   if (kept.answer) draw(parts, kept.answer);
   else look();
-  if (!kept.title && matchMedia("(hover: hover)").matches) parts.title.focus({ preventScroll: true });
+  const isFirst = parts.isLinked || !kept.title; // the keys work at once; who comes back goes on from the heading
+  if (isFirst && matchMedia("(hover: hover)").matches) parts.title.focus({ preventScroll: true });
   return () => {
     clearTimeout(timer);
     running?.abort();
@@ -162,6 +163,7 @@ function draw({ results, took }, answer) {
   const readAs = (answer.corrections ?? []).map(({ written, meant }) => `${written} read as ${meant}`);
   const likely = answer.hits.filter((hit) => isLikely(hit, answer.least));
   const found = likely.length ? [`${count(likely.length, "question")} in ${milliseconds(answer.took_ms)}`] : [];
+  if (likely.length > 1) found.push("good answers move up");
   fill(took, [...readAs, ...found].join(" · "));
   const lacking = answer.notice ? note("Part of the search could not be used.", answer.notice) : null;
   announce(likely.length ? `${count(likely.length, "similar question")} found` : "No similar question found");

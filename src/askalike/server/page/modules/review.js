@@ -91,7 +91,7 @@ class Queue {
   show = () => {
     if (this.running.signal.aborted) return;
     const left = this.pairs.filter((pair) => !pair.verdict).length;
-    fill(this.count, left ? `${count(left, "pair")}${this.isAll ? "" : " and more"} to judge` : "");
+    fill(this.count, left ? `${this.isAll ? "" : "more than "}${count(left, "pair")} to judge` : "");
     const pair = this.pairs[this.at];
     if (!pair && !this.isAll) return void this.more();
     if (!pair) return this.showEnd(left);
@@ -144,6 +144,7 @@ class Queue {
         "div",
         { class: "row odds" },
         likelihoodLine(pair),
+        h("span", { class: "aside legend" }, h("mark", { class: "differs" }, "marked"), " words differ"),
         pair.verdict ? h("span", { class: "tag" }, `judged ${VERDICTS[pair.verdict]}`) : null,
       ),
       pairElement(pair, this.texts),
@@ -224,7 +225,8 @@ class Queue {
       pair.verdict = verdict;
       this.judged.push({ pair, at: place, number });
       this.at = place + 1;
-      fill(this.said, `Judged ${VERDICTS[verdict]}${isLinked ? " and linked" : ""}: “${titleOf(pair.question)}”`);
+      const what = `Judged ${VERDICTS[verdict]}${isLinked ? " and linked" : ""}: “${titleOf(pair.question)}”.`;
+      fill(this.said, `${what} Undo (u) takes it back.`);
     };
     const unlinked = () => this.judge(verdict, false);
     const may = verdict === "duplicate" && link;

@@ -112,7 +112,7 @@ function reviewTile({ duplicates, feedback, helped }) {
   return tile("Review", count(duplicates.pairs, "near pair"), [
     ["Judged duplicates", whole(feedback.duplicate)],
     ["Judged different", whole(feedback.different)],
-    ["To judge", h("a", { href: "#/review" }, "the queue")],
+    ["To judge", h("a", { href: "#/review" }, "those of 50 % and more")],
     ["Askers who were helped", helped.times ? `${whole(helped.times)}, by ${count(helped.questions, "question")}` : "0"],
   ]);
 }
