@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from askalike.errors import DamagedInputError, FormatError, MissingExtraError, SettingError, UnsafeInputError
 from askalike.readers.frame import Limits, ReadContext, ReadOptions
-from askalike.readers.table import TableReader, choose_columns
+from askalike.readers.table import TableReader, choose_columns, open_table
 from askalike.types import Answer, Link, Question, Record
 
 READER = TableReader()
@@ -362,3 +362,13 @@ def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert count == 5_000
     assert peak < 6 << 20
+
+
+@pytest.mark.parametrize(("encoding", "named"), [("latin-1", "-f latin1"), ("utf-16", "-f utf-16")])
+def test_a_table_in_another_encoding_names_the_command_that_converts_it(
+    tmp_path: Path, encoding: str, named: str
+) -> None:
+    (tmp_path / "posts.csv").write_text("id,title\n1,Café closes early\n", encoding=encoding)
+    with pytest.raises(DamagedInputError, match="not UTF-8") as refused:
+        list(open_table(tmp_path / "posts.csv", "posts.csv", ReadContext()).rows)
+    assert f"iconv {named} -t utf-8 OLD > NEW" in str(refused.value.hint)
