@@ -270,7 +270,7 @@ def name_codes(index: VectorIndex, entry: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("nothing", "no codes that FAISS can read"),
+        ("nothing", "does not hold the codes of 6000 vectors"),
         ("another kind of index", "does not hold the codes of 6000 vectors"),
         ("other rows", "does not hold the codes of 6000 vectors"),
         ("positions that are none", "holds positions outside"),

@@ -52,6 +52,8 @@ VECTORS_FOR_CELL: Final = 32
 _CELL_PASSES: Final = 6
 
 
+KINDS: Final = (b"IPfs", b"IwPf")
+"""How FAISS names what is written here: codes in one list, and in the lists of cells."""
 OUTGROWN: Final = 4
 """Centroids are learned anew for a segment of more than so many times as many vectors as they were learned from."""
 
@@ -156,6 +158,8 @@ class Codes:
     def _load(self) -> Any:
         self._stored.check_payload()
         library = faiss()
+        if bytes(self._stored.payload[:4]) not in KINDS:  # of any other kind nothing is read
+            raise damage(self._stored.path, f"does not hold the codes of {self._rows} vectors")
         try:
             index = library.deserialize_index(self._stored.payload)
         except (RuntimeError, MemoryError) as error:
