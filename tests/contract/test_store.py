@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -290,6 +291,20 @@ def test_the_log_names_each_change_of_a_question_in_order(store: Store) -> None:
     assert [change.seq for change in changes] == sorted({change.seq for change in changes})
     assert store.changes(changes[1].seq, 2) == changes[2:4]
     assert (store.last_change(), store.count_changes(start)) == (changes[-1].seq, 3)
+
+
+def test_an_edit_of_what_is_not_compared_is_logged_apart(store: Store) -> None:
+    plain, both = Question("a", "one", created=FULL.created), ("question", "details")
+    store.load([plain, FULL], DUMP, no_reject)
+    start = store.last_change()
+    store.load([replace(plain, url="https://example.org/a"), replace(FULL, closed=None)], DUMP, no_reject)
+    store.put_questions([replace(FULL, tags=("c",))])
+    assert store.changes(start, 10) == []
+    assert [change.operation for change in store.changes(start, 10, both)] == ["edit"] * 3
+    start = store.last_change()
+    store.load([replace(plain, created=None), replace(FULL, body="two")], DUMP, no_reject)
+    store.put_questions([replace(plain, author="eva")])
+    assert [change.kind for change in store.changes(start, 10, both)] == ["question"] * 3
 
 
 def test_the_log_is_shortened_to_the_newest_change_of_each_question(

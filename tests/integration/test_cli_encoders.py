@@ -51,6 +51,21 @@ def test_index_goes_on_where_an_endpoint_ends(
     assert {hit["question"]["id"] for hit in run("search", forum, "wifi", "--json").json} == {"wifi", "new"}
 
 
+def test_a_change_of_addresses_alone_keeps_vectors_and_the_address_is_remembered(
+    run: Run, tmp_path: Path, archive: Path
+) -> None:
+    forum = tmp_path / "forum"
+    into = ("index", archive, "--into", forum)
+    with serving() as server:
+        run(*into, "--encoder", server.named, "--site-url", "https://a.example/q/{id}")
+    moved = run(*into, "--site-url", "https://b.example/q/{id}", "--json").json  # the endpoint is gone
+    assert (moved["questions"]["edited"], moved["not_encoded"]) == (3, 0)
+    again = run(*into, "--json").json
+    assert (again["questions"]["unchanged"], again["not_encoded"]) == (3, 0)
+    [hit] = run("search", forum, "printer", "--json").json
+    assert hit["question"]["url"] == "https://b.example/q/printer"
+
+
 def test_the_environment_names_the_encoder_of_new_forums(
     run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

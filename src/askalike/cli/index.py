@@ -62,7 +62,8 @@ def index(
     site_url: Annotated[
         str,
         typer.Option(
-            "--site-url", help="The forum's address, for links to questions; {id} in it says where their ids go."
+            "--site-url",
+            help="The forum's address, for links to questions; {id} in it says where their ids go. It is remembered.",
         ),
     ] = "",
     language: Annotated[

@@ -6,7 +6,7 @@ import importlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -87,7 +87,9 @@ def import_archive(
     with _refusals_named(path):
         progress.start(f"reading {path.name} ({reader.name})", reader.size_bytes(path), "bytes")
     with Rejects() as rejects:
-        context = ReadContext(options=options.read, rejects=rejects, advance=progress.advance, notice=progress.notice)
+        known_site = store.sites().get(source.name, "")
+        read_options = replace(options.read, site_url=options.read.site_url or known_site)
+        context = ReadContext(options=read_options, rejects=rejects, advance=progress.advance, notice=progress.notice)
         refused = 0
 
         def refuse(reject: Reject) -> None:
@@ -112,6 +114,8 @@ def import_archive(
             if type(error) is not InputError or not rejects.count:
                 raise
             raise _with_first_reject(error, rejects) from error
+        if read_options.site_url != known_site:
+            store.put_site(source.name, read_options.site_url)
         return ImportReport(
             format=reader.name,
             source=source.name,

@@ -45,6 +45,7 @@ from askalike.models.folder import copy_folder
 from askalike.models.text_encoder import TextEncoder
 from askalike.models.text_questions import QuestionEncoder, TextQuestions, loaded, problem_of
 from askalike.processes import one_blas_thread
+from askalike.store.values import RecordKind
 from askalike.types import Question
 
 CURRENT_FILE = "current.json"
@@ -124,6 +125,10 @@ class VectorEntries(Index, Protocol):
     @property
     def dimensions(self) -> int:
         """Return D."""
+
+    @property
+    def followed(self) -> Sequence[RecordKind]:
+        """Return the kinds of changes that it follows."""
 
     def snapshot(self) -> Any:
         """Return one state of it, for the engine of the same kind."""

@@ -128,6 +128,7 @@ def vector_indexer(
         _put,
         pace_of(settings).steps,
         executor or Processes(),
+        vectors.index.followed,
     )
 
 
@@ -419,7 +420,7 @@ class Vectors:
 
     def _waiting(self, index: VectorEntries | None) -> int:
         """Return how many questions are to be encoded until the index is in step."""
-        return self._log.count_questions() if index is None else pending(index.cursor, self._log)
+        return self._log.count_questions() if index is None else pending(index.cursor, self._log, index.followed)
 
     def _new_set(self, source: ModelSource, *, is_new: bool) -> VectorSet:
         encoder = self._encoder(source.fingerprint)

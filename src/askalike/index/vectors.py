@@ -28,6 +28,7 @@ from askalike.index.segments import (
 )
 from askalike.index.vector_codes import decode, encode, finite_vectors
 from askalike.index.vector_segments import SEGMENT, Rows, VectorCommit, VectorSegment, write_segment
+from askalike.store.values import QUESTIONS
 
 _Numbers = Collection[int] | NDArray[np.int64]
 
@@ -219,6 +220,7 @@ class VectorIndex(SegmentedIndex[VectorCommit, VectorWriter], VectorSnapshot):
     """
 
     kind = "vector"
+    followed = QUESTIONS
     _commits = VectorCommit
     _writers = VectorWriter
 

@@ -21,7 +21,7 @@ from askalike.index.words import IndexEntry
 from askalike.search.texts import ANSWER_CHARACTERS, MOST_ANSWERS, beginning, reader_of
 from askalike.store import Store
 from askalike.store.rows import to_microseconds
-from askalike.store.values import RecordKind
+from askalike.store.values import DESCRIBED, RecordKind
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Question
@@ -29,7 +29,7 @@ from askalike.types import Question
 ANALYSIS_VERSION = 6
 """Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
 
-INDEXED: tuple[RecordKind, ...] = ("question", "answer")
+INDEXED: tuple[RecordKind, ...] = (*DESCRIBED, "answer")
 """The kinds of records that words are of."""
 
 STEPS = Steps(batch=1_000, scan=50_000, changes=5_000)

@@ -17,6 +17,7 @@ from askalike.store.values import (
     FIGURES,
     IDENTITY,
     QUESTIONS,
+    SITES,
     Change,
     Counts,
     LoadReport,
@@ -87,6 +88,19 @@ class Store(JudgementStore):
             identities: dict[str, str] = json.loads(stored)
             return identities
         return None
+
+    def sites(self) -> dict[str, str]:
+        """Return source → the address of its site, of those whose questions were linked to one."""
+        for (stored,) in self.rows("SELECT value FROM settings WHERE key = ?", (SITES,)):
+            sites: dict[str, str] = json.loads(stored)
+            return sites
+        return {}
+
+    def put_site(self, source: str, address: str) -> None:
+        """Remember the address of a source's site."""
+        put = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+        with self.write() as connection:
+            connection.execute(put, (SITES, json.dumps({**self.sites(), source: address})))
 
     def place(self) -> str:
         """Return what tells the store from a copy of it, "" where nothing does."""

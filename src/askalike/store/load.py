@@ -59,6 +59,9 @@ _COUNTED: Final[dict[type, tuple[str, str]]] = {
     LogEntry: ("log", "question_id"),
 }
 """Kind of record → where the report counts it, and its field that a reject names."""
+_IS_COMPARED_SAME: Final = " AND ".join(
+    f"(staged.{name} = known.{name} OR coalesce(staged.{name}, known.{name}) IS NULL)" for name in rows.COMPARED_COLUMNS
+)
 _LOG: Final = "INSERT INTO changes (at_us, kind, operation, id, num)"
 
 
@@ -298,14 +301,21 @@ class Load:
         names = ", ".join(columns)
         values = ", ".join(f"staged.{name}" for name in columns)
         changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
+        if kind == "question":  # before the rows differ no more
+            counts.edited = execute(
+                f"{_LOG} SELECT ?, CASE WHEN {_IS_COMPARED_SAME} THEN 'details' ELSE 'question' END, 'edit',"
+                f" {logged.format('known')} FROM {edited} {staged} ORDER BY changed.place",
+                (now_us,),
+            ).rowcount
         written = execute(
             f"INSERT INTO {table} (source, {names}) SELECT ?, {values} FROM changed_{table} AS changed"
             f" {staged} WHERE true ORDER BY changed.place ON CONFLICT (id) DO UPDATE SET {changes}",
             (number,),
         ).rowcount
-        counts.edited = execute(
-            f"{_LOG} SELECT ?, ?, 'edit', {logged.format('known')} FROM {edited} ORDER BY place", (now_us, kind)
-        ).rowcount
+        if kind == "answer":
+            counts.edited = execute(
+                f"{_LOG} SELECT ?, ?, 'edit', {logged.format('known')} FROM {edited} ORDER BY place", (now_us, kind)
+            ).rowcount
         counts.added = execute(
             f"{_LOG} SELECT ?, ?, 'add', {logged.format(table)} FROM {table} WHERE num > ? ORDER BY num",
             (now_us, kind, last),

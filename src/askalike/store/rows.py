@@ -33,6 +33,8 @@ QUESTION_COLUMNS = (
 )
 ANSWER_COLUMNS = ("id", "question_id", "body", "markup", "created_us", "score", "author", "is_accepted")
 POSTS = {"questions": QUESTION_COLUMNS, "answers": ANSWER_COLUMNS}
+COMPARED_COLUMNS = ("title", "body", "markup", "created_us", "author", "language")
+"""What vectors and pairs are made of; an edit of other columns leaves them."""
 MAX_ID_CHARACTERS = 512
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
 """SQLite keeps no row of more than a billion bytes."""

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 Operation = Literal["add", "edit", "delete"]
-RecordKind = Literal["question", "answer", "link", "feedback"]
+RecordKind = Literal["question", "details", "answer", "link", "feedback"]
 
 QUESTIONS: Final[tuple[RecordKind, ...]] = ("question",)
-"""The kinds of changes that an index follows."""
+"""The kinds of changes that vectors and pairs follow: of what is compared."""
+DESCRIBED: Final[tuple[RecordKind, ...]] = (*QUESTIONS, "details")
+"""The kinds of changes after which another question is stored: also of tags, address, score or closing."""
 
 IDENTITY: Final = "identity"
-FIGURES: Final = frozenset({IDENTITY})
+SITES: Final = "sites"
+FIGURES: Final = frozenset({IDENTITY, SITES})
 """The rows of a store's settings that are none of the forum's."""
 
 MANUAL_SOURCE: Final = "manual"
@@ -31,7 +34,7 @@ class Change:
         seq: its place in the log; later entries have greater ones.
         operation: what was done to the record.
         num: the number of the question that it is about, gone or not.
-        kind: "question" where the question itself changed, otherwise what changed about it.
+        kind: "question" where what is compared of the question changed, otherwise what changed about it.
     """
 
     seq: int

@@ -85,7 +85,7 @@ def _put(
     kind: PostKind = "question" if isinstance(post, Question) else "answer"
     table, columns, fresh = f"{kind}s", rows.POSTS[f"{kind}s"], rows.digest(values)
     question = post.id if isinstance(post, Question) else post.question_id
-    wanted = f"SELECT num, digest, source, {_QUESTION_OF[kind]} AS question FROM {table} WHERE id = ?"
+    wanted = f"SELECT *, {_QUESTION_OF[kind]} AS question FROM {table} WHERE id = ?"
     known = connection.execute(wanted, (post.id,)).fetchone()
     if known is None:
         names = ", ".join((*columns, "source", "digest"))
@@ -101,7 +101,9 @@ def _put(
         return None
     assignments = ", ".join(f"{name} = ?" for name in (*columns, "digest"))
     connection.execute(f"UPDATE {table} SET {assignments} WHERE num = ?", (*values, fresh, known["num"]))
-    log_post(connection, kind, "edit", question)
+    row = dict(zip(columns, values, strict=True))
+    is_compared = kind == "answer" or any(known[name] != row[name] for name in rows.COMPARED_COLUMNS)
+    log_post(connection, kind if is_compared else "details", "edit", question)
     if known["question"] != question:  # an answer of another one
         log_post(connection, kind, "delete", known["question"])
     return "edit"
@@ -116,7 +118,7 @@ def _contested(connection: Connection, kind: PostKind, identifier: str, source: 
     return InputError(problem, hint)
 
 
-def log_post(connection: Connection, kind: PostKind, operation: Operation, question: str) -> None:
+def log_post(connection: Connection, kind: RecordKind, operation: Operation, question: str) -> None:
     """Log what happened to a question that is there, or to an answer to one."""
     row = connection.execute("SELECT num FROM questions WHERE id = ?", (question,)).fetchone()
     log_change(connection, kind, operation, question, None if row is None else row["num"])

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.index.cursor import Cursor
 from askalike.index.milvus.client import Alone, Milvus, MilvusIndex, add_conditions, add_vector, fields_of
 from askalike.store.rows import to_microseconds
+from askalike.store.values import DESCRIBED
 from askalike.types import Question
 
 READ_TOGETHER: Final = 2_000
@@ -20,7 +21,9 @@ READ_TOGETHER: Final = 2_000
 
 
 class MilvusVectors(MilvusIndex):
-    """The vectors of a forum by one model."""
+    """The vectors of a forum by one model, with the tags that filters ask for."""
+
+    followed = DESCRIBED
 
     @property
     def dimensions(self) -> int:
