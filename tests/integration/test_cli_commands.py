@@ -67,6 +67,16 @@ def test_the_first_screen_has_less_likely_pairs_where_few_are_likely(run: Run, h
     assert len(run("duplicates", homenet, "--json").json) < 10
 
 
+def test_a_long_list_ends_after_a_screen_and_says_how_long_it_is(run: Run, homenet: Path) -> None:
+    every, shown = (run("duplicates", homenet, "--min", 0.1, *limit) for limit in (("--limit", 0), ()))
+    lengths = [len(re.findall(r"^\S+%", done.out, re.MULTILINE)) for done in (every, shown)]
+    assert lengths[0] > lengths[1] == 10
+    note = "".join(shown.err.split())
+    assert "thefirst10of" in note
+    assert "--limit0listsall" in note
+    assert "thefirst10of" not in "".join(every.err.split())
+
+
 def test_linked_pairs_are_counted_and_can_be_listed(run: Run, homenet: Path) -> None:
     with Forum.open(homenet) as forum:
         linked = {
@@ -139,6 +149,7 @@ def test_pairs_of_a_tag_are_those_of_which_a_question_has_it(run: Run, homenet: 
     wanted = [pair for pair in every if tag in (*tags[pair["id"]], *tags[pair["original_id"]])]
     assert 0 < len(wanted) < len(every)
     assert run("duplicates", homenet, "--min", 0.1, "--tag", tag, "--json").json == wanted
+    assert run("duplicates", homenet, "--min", 0.1, "--tag", tag.upper(), "--json").json == wanted
     assert run("duplicates", homenet, "--tag", "none of these", "--json").json == []
     assert run("duplicates", homenet, "--tag", tag, "--groups").code == 2
 

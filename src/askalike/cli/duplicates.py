@@ -25,6 +25,7 @@ from askalike.errors import SettingError
 from askalike.forum import Duplicate, Forum
 from askalike.forum.duplicates import MemberRow, PairRow, folded, member_rows, pair_rows
 from askalike.forum.groups import DEFAULT_MINIMUM, LEAST
+from askalike.records import Form
 from askalike.types import Group, Question, parse_moment
 
 COLUMNS: Final[Mapping[str, Callable[[Sequence[Duplicate]], str]]] = {
@@ -37,7 +38,8 @@ COLUMNS: Final[Mapping[str, Callable[[Sequence[Duplicate]], str]]] = {
 LIKELY: Final = 0.5
 LEAST_SHOWN: Final = 0.2
 SCREEN: Final = 10
-"""So many pairs are listed in any case, from ``LEAST_SHOWN`` on: few forums have more that are likely."""
+"""So many pairs are listed in any case, from ``LEAST_SHOWN`` on, and so many rows where people set no limit."""
+_HOW_TO_SEE_ALL: Final = "--limit 0 lists all, --csv as a table; people judge them on the page of askalike serve"
 
 
 def _first_screen(pairs: Iterable[Duplicate]) -> Iterator[Duplicate]:
@@ -77,14 +79,17 @@ def duplicates(
         typer.Option(
             "--min",
             "--minimum",
-            help="The least probability of being duplicates; or precision:P or recall:R. Default: 0.5, and in the"
-            " terminal less for the first 10; with --linked 0; with --groups 0.85, of the least likely pair.",
+            help="The least probability of being duplicates; or precision:P or recall:R. Default: 0.5; with"
+            " --linked 0; with --groups 0.85, of the least likely pair. Where fewer than 10 pairs reach 0.5, the table"
+            " for the terminal also lists the best of the others, down to 0.2.",
         ),
     ] = None,
     since: Annotated[
         str | None, typer.Option("--since", help="Only pairs of which one was asked on this date or later.")
     ] = None,
-    tag: Annotated[str, typer.Option("--tag", help="Only pairs of which a question has this tag.")] = "",
+    tag: Annotated[
+        str, typer.Option("--tag", help="Only pairs of which a question has this tag; case does not matter.")
+    ] = "",
     exact: Annotated[bool, typer.Option("--exact", help="Only questions with the same text.")] = False,
     groups: Annotated[
         bool, typer.Option("--groups", help="Groups in which each question asks the same as every other.")
@@ -92,7 +97,15 @@ def duplicates(
     linked: Annotated[
         bool, typer.Option("--linked", help="Pairs that duplicate links join already, in place of the others.")
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", help="Print at most so many pairs or groups; 0: all.", min=0)] = 0,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            help="Print at most so many pairs or groups; 0: all. Default: all with --json, --csv and --parquet; in the"
+            " terminal the first 10 rows.",
+            min=0,
+        ),
+    ] = None,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
     as_parquet: ParquetOption = False,
@@ -124,7 +137,8 @@ def duplicates(
     ):
         if groups:
             opened.pairs.compare(progress=progress)
-            listed = opened.groups.find(opened.thresholds.least(minimum or DEFAULT_MINIMUM))[: limit or None]
+            every = opened.groups.find(opened.thresholds.least(minimum or DEFAULT_MINIMUM))
+            listed = every[: SCREEN if limit is None and form is None else limit or None]
             questions = opened.store.questions_by_id([member for group in listed for member in group.members])
             members = list(member_rows(opened.store, listed)) if form in ("csv", "parquet") else []
         else:
@@ -137,17 +151,15 @@ def duplicates(
             )
             if is_screen:
                 pairs = _first_screen(pairs)
-            shown = list(islice(pairs, min(limit, sys.maxsize) or None))
+            shown = list(islice(pairs, min(limit or 0, sys.maxsize) or None))
             links, judged = opened.store.counts().duplicates, len(opened.store.judgements())
     if not groups:
-        if form is None:
-            print_records(folded(shown), list, None, COLUMNS)
-        else:
-            print_records(pair_rows(shown), PairRow, form, {})
+        _print_pairs(shown, form, limit)
         if (links or judged) and not linked:
             messages.note(f"left out: {_counted(links, judged)}; --linked lists linked pairs, --groups counts all")
     elif form is None:
         _show(listed, questions)
+        _note_cut(len(listed), len(every), "groups", limit)
     elif form == "jsonl":
         titles = {identifier: question.title for identifier, question in questions.items()}
         print_json([{**to_builtins(group), "titles": [titles.get(it, "") for it in group.members]} for group in listed])
@@ -155,6 +167,22 @@ def duplicates(
         print_file(members, MemberRow, form)
     if minimum is None and not (linked or exact):
         messages.note(f"--min {LEAST if groups else LEAST_SHOWN:g} lists less likely pairs too")
+
+
+def _print_pairs(pairs: Sequence[Duplicate], form: Form | None, limit: int | None) -> None:
+    if form is not None:
+        print_records(pair_rows(pairs), PairRow, form, {})
+        return
+    rows = folded(pairs)
+    cut = rows[: SCREEN if limit is None else None]
+    print_records(cut, list, None, COLUMNS)
+    _note_cut(len(cut), len(rows), f"rows, of {len(pairs):,} pairs", limit)
+
+
+def _note_cut(shown: int, total: int, what: str, limit: int | None) -> None:
+    """Say how many there are, where people set no limit and do not see all."""
+    if limit is None and shown < total:
+        messages.note(f"the first {shown} of {total:,} {what}; {_HOW_TO_SEE_ALL}")
 
 
 def _counted(links: int, judged: int) -> str:

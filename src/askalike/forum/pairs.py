@@ -235,7 +235,8 @@ class Pairs:
             for pair in self.describe(pairs):
                 moments = (pair.question.created, pair.candidate.created)
                 is_recent = since is None or any(moment is not None and moment >= since for moment in moments)
-                has_tag = not tag or tag in (*pair.question.tags, *pair.candidate.tags)
+                tags = (*pair.question.tags, *pair.candidate.tags)
+                has_tag = not tag or tag.casefold() in map(str.casefold, tags)
                 if is_recent and has_tag and (pair.is_exact or not is_exact):
                     yield pair
             if position is None:
