@@ -15,6 +15,7 @@
     │   ├── ForumVersionError   written by another, incompatible version
     │   ├── DamagedForumError   a stored file is damaged
     │   ├── BusyForumError      another process is writing
+    │   ├── ReadOnlyError       its files may not be written
     │   ├── DiskFullError       the disk has no room for what is to be written
     │   ├── ShortageError       the system gives no more file handles or memory
     │   ├── EngineError         the engine that finds a forum's questions does not answer
@@ -103,6 +104,10 @@ class DamagedForumError(ForumError):
 
 class BusyForumError(ForumError):
     """Another process is writing to the forum."""
+
+
+class ReadOnlyError(ForumError):
+    """The forum's files may be read and not written; what is in them is sound."""
 
 
 class DiskFullError(ForumError):

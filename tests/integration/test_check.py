@@ -309,6 +309,16 @@ def test_the_command_tells_damage_by_its_exit_code_and_as_json(run: Run, path: P
     assert run("check", path.parent / "nothing").code == 1
 
 
+def test_a_restored_archive_lacks_its_indexes_and_is_sound(run: Run, path: Path, tmp_path: Path) -> None:
+    restored = tmp_path / "restored.forum"
+    restored.mkdir()
+    assert run("backup", path, restored / "archive.sqlite").code == 0
+    report = Forum.check(restored)
+    assert (report.is_sound, [finding.part for finding in report.findings]) == (True, ["words"])
+    assert run("search", restored, "printer", "--json").code == 0
+    assert Forum.check(restored).findings == ()
+
+
 def test_what_may_not_be_read_is_told_with_the_rights_to_check(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = Path.read_bytes
 

@@ -26,7 +26,8 @@ def test_keys_are_made_shown_and_taken_back(folder: Path, run: Run) -> None:
     assert run("keys", folder, "--json").json == []
     done = run("keys", folder, "--add", "read", "--name", "widget")
     assert done.code == 0
-    secret = done.out.splitlines()[0]
+    secret = done.out.removesuffix("\n")
+    assert "not shown again" in done.err
     key = Keys(folder).get(secret)
     assert key is not None
     assert key.may == "read"

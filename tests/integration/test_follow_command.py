@@ -52,6 +52,7 @@ def test_once_makes_both_equal_and_the_status_says_how_it_went(run: Run, followi
     assert (done.code, following.differences()) == (0, [])
     told = json.loads(run("follow", following.folder, "--status", "--json").out)
     assert told["questions_added"] == len(following.fake.threads(""))
+    assert told["is_failing"] is False
     assert (told["waiting"], told["is_sweeping"]) == ({"events": 0, "polled": 0, "swept": 0, "old": 0}, False)
     assert "last sweep" in run("follow", following.folder, "--status").out
     again = run("follow", following.folder, "--once", "--json")
@@ -106,7 +107,8 @@ def test_once_ends_where_nobody_answers_and_says_what_to_do(
     assert "times in a row" in said
     assert "check the address" in said
     assert said.count("asked again for") <= 1  # of several failures, the first is told
-    assert run("follow", tmp_path / "f", "--status", "--json").code == 0
+    status = run("follow", tmp_path / "f", "--status", "--json")
+    assert (status.code, status.json["is_failing"]) == (1, True)
 
 
 def test_a_folder_from_elsewhere_sends_no_key_of_this_user_to_its_own_address(

@@ -426,3 +426,10 @@ def test_behind_a_trusted_proxy_each_visitor_has_its_own_rate(serve: Any, caplog
         assert asks(served, "not an address") == 429, "counted for the proxy, as the one before"
     clients = [record.__dict__["fields"]["client"] for record in caplog.records if "fields" in record.__dict__]
     assert set(clients) == {"192.0.2.1", "192.0.2.2", "127.0.0.1"}
+
+
+@pytest.mark.parametrize("line", [b"Authorization : Bearer very-secret", b"X: \x00very-secret", b": very-secret"])
+def test_an_illegal_header_is_refused_without_being_repeated(serve: Any, line: bytes) -> None:
+    with serve() as served:
+        status, told = served.ask(b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n" + line + b"\r\n\r\n")
+    assert (status, told["error"]) == (400, "the request is not HTTP/1.1: illegal header line")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -176,10 +177,13 @@ def test_a_forum_opens_with_its_own_keys_or_with_those_of_the_service(serve: Ser
     assert client.get("/metrics", headers={"Authorization": f"Bearer {of_all}"}).status_code == 200
 
 
-def test_counts_are_kept_by_forum(serve: Serve) -> None:
+def test_counts_and_log_lines_are_kept_by_forum(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
     client = serve()
-    for name in ("travel", "travel", "cooking"):
-        client.get(f"/{name}/v1/status")
+    with caplog.at_level(logging.INFO):
+        for name in ("travel", "travel", "cooking"):
+            client.get(f"/{name}/v1/status")
+    logged = [getattr(record, "fields", {}).get("forum") for record in caplog.records]
+    assert [name for name in logged if name] == ["travel", "travel", "cooking"]
     every = client.get("/metrics").text
     assert 'askalike_requests_total{forum="travel",route="GET /v1/status",status="200"} 2.0' in every
     assert 'askalike_questions{forum="cooking"} 1.0' in every

@@ -152,6 +152,9 @@ def test_without_send_each_write_is_shown_and_nothing_is_asked_or_kept(
     assert [row["comment"] for row in done.json[:2]] == [comment, ""]
     plain = written(run, path, *discourse.options("--link", "--limit", 1))
     assert f"3 link {comment}\n" in plain.out
+    assert "--send would be refused: no key was named" in " ".join(plain.err.split())
+    other = written(run, path, "--to", discourse.address, "--username", "helper", "--link", "--json")
+    assert (other.json, f"left out: 2 decisions on questions of {ORIGIN}" in " ".join(other.err.split())) == ([], True)
     own = written(run, path, *github.options("--link", "--text", "Schon gefragt: {original}", "--json"))
     assert own.json[0]["comment"] == "Schon gefragt: #1"
     assert discourse.fake.asked == github.fake.asked == written(run, path, "--status", "--json").json == []

@@ -42,6 +42,7 @@ from askalike.server.problem import STATUSES, Refused, refusal_of
 from askalike.server.requests import parse_body, parse_query
 from askalike.server.settings import Limits, ServeSettings
 from askalike.server.workers import Lines, check_open
+from askalike.store.sqlite_file import unwritable
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Markup, Match
@@ -65,6 +66,7 @@ def test_every_error_has_a_status_and_the_first_fitting_row_is_the_narrowest() -
         assert fitting
         assert issubclass(fitting[0], fitting[-1])
     assert refusal_of(UnknownIdError("a", "b")).status == 404
+    assert refusal_of(unwritable(Path("archive.sqlite"))).status == 409
     assert refusal_of(errors.BusyForumError("a")).headers == {"Retry-After": "2"}
 
 

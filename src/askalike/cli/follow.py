@@ -20,7 +20,7 @@ from askalike.agreement import agree, is_agreed
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import console, print_facts, print_records
 from askalike.cli.messages import BarProgress, messages, print_json, safe
-from askalike.errors import BusyForumError, DatabaseError, ForumNotFoundError, SettingError
+from askalike.errors import AskalikeError, BusyForumError, DatabaseError, ForumNotFoundError, SettingError
 from askalike.files import holding
 from askalike.follow.follower import FIRST_REST_S, LONGEST_REST_S, Follower, Rhythm
 from askalike.follow.settings import FollowSettings, kind_of, open_site
@@ -31,6 +31,7 @@ from askalike.forum import Forum
 from askalike.forum.forum import discard_if_empty
 from askalike.readers.values import as_object
 from askalike.store import ForumLayout
+from askalike.store.values import MANUAL_SOURCE
 from askalike.text.settings import TextSettings
 from askalike.types import Write
 from askalike.web import pause_s
@@ -111,7 +112,11 @@ def follow(
     retry: Annotated[bool, typer.Option("--retry", help="--send: also what was refused before.")] = False,
     limit: Annotated[int, typer.Option("--limit", help="--send: at most so many writes; 0: all.", min=0)] = 0,
     status: Annotated[
-        bool, typer.Option("--status", help="Show how following does, or what --write-back has written, and end.")
+        bool,
+        typer.Option(
+            "--status",
+            help="Show how following does (exit code 1 while polls fail), or what --write-back has written, and end.",
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -135,6 +140,8 @@ def follow(
     if status:
         with State(layout) as state:
             _show_status(state, as_json)
+            if _is_failing(state):
+                raise typer.Exit(1)
         return
     options = {
         "key_variable": key_variable,
@@ -206,6 +213,13 @@ def _write_back(
         back = WriteBack(store, settings, write_settings())
         if not is_sent:
             _show_waiting(back, back.waiting()[: limit or None], as_json)
+            others = [name for name in store.sources() if name not in (settings.origin.name, MANUAL_SOURCE)]
+            if left := sum(len(store.decided_duplicates(name)) for name in others):
+                messages.note(f"left out: {left:,} decisions on questions of {safe(', '.join(others))}; see --source")
+            try:
+                open_target(settings, Pace(rate, clock))
+            except AskalikeError as error:
+                messages.note(f"--send would be refused: {safe(str(error))}")
             return
         agreement = f"writeback {settings.address} {settings.key_variable}"
         if address is None and not is_agreed(agreement, WRITEBACK_AGREED):
@@ -386,11 +400,17 @@ def _status(state: State) -> dict[str, Any]:
         "rejected": rejected,
         "first_rejects": [{"id": thread, "reason": reason} for thread, reason in newest],
         "last_error": {"at": _moment(state.get("error_s")), "error": error} if error else None,
+        "is_failing": _is_failing(state),
     }
 
 
 def _moment(seconds: float | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _is_failing(state: State) -> bool:
+    """Return whether the last error came after the last poll that succeeded."""
+    return bool(state.get("error")) and (_moment(state.get("error_s")) or "") > (_moment(state.get("polled_s")) or "")
 
 
 def _show_status(state: State, as_json: bool) -> None:

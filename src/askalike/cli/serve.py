@@ -128,7 +128,7 @@ def keys(
         print_json({"key": secret} | asdict(key) if add else stored.all())
     elif add:
         print_whole(secret)
-        console.print(f"key {key.id} may {key.may}; it is not shown again", markup=False)
+        messages.note(f"key {key.id} may {key.may}; it is not shown again")
     else:
         listed = stored.all()
         if not listed:

@@ -204,7 +204,9 @@ def _words(layout: ForumLayout, engine: Milvus | None, progress: Progress) -> It
                 yield Finding("words", name, what)
             yield from _agreement("words", name, index, layout)
         elif engine is None or made_by:
-            yield Finding("words", name, "there is no word index; the next command that opens the forum builds it")
+            what = "there is no word index; the next command that opens the forum builds it"
+            is_restored = engine is None and not (layout.lexical.exists() or layout.vectors.exists())
+            yield Finding("words", name, what, is_damage=not is_restored)  # a backup holds the archive alone
     except (AskalikeError, OSError) as error:
         yield refused("words", name, error)
 

@@ -259,4 +259,6 @@ def log_request(metrics: Metrics, request: Request, identifier: str, status: int
         "took_ms": round(1000 * seconds, 2),
         "client": request.client,
     }
+    if metrics.forum:  # one of several
+        fields["forum"] = metrics.forum
     REQUESTS.info("", extra={"fields": fields})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import secrets
 from collections.abc import Mapping
 from enum import Enum, auto
@@ -143,7 +144,8 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """Answer what h11 refuses."""
         fault = self._requests.fault
         status = fault.error_status_hint if fault is not None else 400
-        self._refuse(Refused(status, f"the request is not HTTP/1.1: {fault or msg}"[:300], HINTS.get(status, HINT)))
+        reason = _QUOTED.sub("", str(fault or msg))  # what came may hold a key
+        self._refuse(Refused(status, f"the request is not HTTP/1.1: {reason}"[:300], HINTS.get(status, HINT)))
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing: an upgrade is an offer, and not to take it is an answer."""
@@ -328,5 +330,7 @@ def _in_origin_form(request: h11.Request) -> h11.Request:
 _ERRORS: Final = logging.getLogger("askalike.server.connection")
 _ERRORS.setLevel(logging.ERROR)  # uvicorn warns of each request that it refuses; those are in our own log
 
+_QUOTED: Final = re.compile(r""":? \(?(bytearray\()?b?['"].*""", re.DOTALL)
+"""What h11 shows of a request at the end of a message."""
 HINT: Final = "send a request of HTTP/1.1; was it meant for another port?"
 HINTS: Final = {431: "send a shorter address and fewer headers", 501: "send the body as it is, or in chunks"}

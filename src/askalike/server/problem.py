@@ -15,6 +15,7 @@ STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
     (errors.ConflictError, 409),
     (errors.InputError, 422),
     (errors.BusyForumError, 503),
+    (errors.ReadOnlyError, 409),
     (errors.DiskFullError, 507),
     (errors.ShortageError, 503),
     (errors.EngineError, 503),

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from askalike.errors import BusyForumError, DamagedForumError, DiskFullError, ForumError
+from askalike.errors import BusyForumError, DamagedForumError, DiskFullError, ForumError, ReadOnlyError
 from askalike.files import is_full, narrow, shortage, sync_file, writing_named
 from askalike.store.database import ThreadConnections
 from askalike.store.layout import identity
@@ -325,10 +325,10 @@ class SqliteFile:
         return self.schema.damaged(message, self.schema.remedy)
 
 
-def unwritable(path: Path, reason: str = "") -> ForumError:
+def unwritable(path: Path, reason: str = "") -> ReadOnlyError:
     """Return the error of a file that may not be written."""
     hint = "check the rights of the forum's folder, and how its disk is mounted; searches need not write"
-    return ForumError(f"{path} cannot be written{reason and ': '}{reason}", hint)
+    return ReadOnlyError(f"{path} cannot be written{reason and ': '}{reason}", hint)
 
 
 def _busy(path: Path) -> BusyForumError:
