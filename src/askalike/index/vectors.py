@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,6 @@ from askalike.index.segments import (
 )
 from askalike.index.vector_codes import decode, encode, finite_vectors
 from askalike.index.vector_segments import SEGMENT, Rows, VectorCommit, VectorSegment, write_segment
-from askalike.store.values import QUESTIONS
 
 _Numbers = Collection[int] | NDArray[np.int64]
 
@@ -220,7 +219,7 @@ class VectorIndex(SegmentedIndex[VectorCommit, VectorWriter], VectorSnapshot):
     """
 
     kind = "vector"
-    followed = QUESTIONS
+    followed: Sequence[Literal["question"]] = ("question",)
     _commits = VectorCommit
     _writers = VectorWriter
 
