@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,15 @@ def test_json_holds_what_was_found_and_what_was_not_run(
     assert others[0]["parameters"] == 404_880
 
 
+@pytest.fixture
+def heard_interrupt() -> Iterator[None]:
+    """Hear SIGINT, which a shell's background jobs ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard_interrupt")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_says_that_the_same_command_goes_on(
     how: signal.Signals, askubuntu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
