@@ -265,7 +265,7 @@ def test_long_work_without_a_terminal_says_in_lines_how_far_it_is(
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(cli_messages.time, "monotonic", lambda: now[0])
-    progress = cli_messages.BarProgress(has_lines=True)
+    progress = cli_messages.BarProgress(says_start=True)
     with progress:
         progress.start("epoch 1/1", 400, "batches")
         for _ in range(100):
@@ -273,6 +273,6 @@ def test_long_work_without_a_terminal_says_in_lines_how_far_it_is(
             progress.advance(1)
     assert capsys.readouterr().err.splitlines() == [
         "epoch 1/1: 400 batches",
-        "epoch 1/1: 10 of 400 batches, about 20 minutes left",
-        "epoch 1/1: 70 of 400 batches, about 16 minutes left",
+        "epoch 1/1: 20 of 400 batches, about 19 minutes left",
+        "epoch 1/1: 80 of 400 batches, about 16 minutes left",
     ]

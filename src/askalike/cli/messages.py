@@ -62,19 +62,19 @@ class Messages:
 messages = Messages()
 
 
-FIRST_LINE_S, LINE_EVERY_S = 30.0, 180.0
+FIRST_LINE_S, LINE_EVERY_S = 60.0, 180.0
 
 
 class BarProgress:
-    """Shows each phase of long work as one line; nothing is drawn when the error stream is no terminal.
+    """Shows each phase of long work as one line; without a terminal, every three minutes how far it has come.
 
     Args:
-        has_lines: without a terminal, a line says what begins, after half a minute how long it takes, and every three
-            minutes how far it has come.
+        says_start: without a terminal, a line says what begins, too.
     """
 
-    def __init__(self, *, has_lines: bool = False) -> None:
-        self._has_lines = has_lines and not messages.is_json and not sys.stderr.isatty()
+    def __init__(self, *, says_start: bool = False) -> None:
+        self._has_lines = not (messages.is_json or messages.is_quiet or sys.stderr.isatty())
+        self._says_start = says_start and self._has_lines
         self._done = self._total = 0
         self._unit, self._next_line_s = "", 0.0
         self._bars = None if messages.is_quiet or messages.is_json or not sys.stderr.isatty() else _bars()
@@ -105,7 +105,7 @@ class BarProgress:
             messages.say(self._phase, "progress", total=total, unit=unit)
         self._done, self._total, self._unit = 0, total, unit
         self._next_line_s = self._began_s + FIRST_LINE_S
-        if self._has_lines:
+        if self._says_start:
             messages.say(f"{self._phase}: {total:,} {unit}" if total else self._phase)
 
     def advance(self, count: int) -> None:

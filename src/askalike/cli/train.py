@@ -98,7 +98,7 @@ def train(
             data = plan.training.data
             texts = f"{len(data.questions):,} questions and {len(data.answers):,} answers"
             messages.note(f"training on {texts}; what is done is kept when it is stopped")
-        with BarProgress(has_lines=True) as progress:
+        with BarProgress(says_start=True) as progress:
             result = session.run(progress)
     if as_json:
         print_json({**plan_object(plan), **result_object(result), "seconds": result.seconds})
