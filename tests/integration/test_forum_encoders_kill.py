@@ -24,6 +24,8 @@ WAIT_S = 300
 
 WORKER = """
 import sys
+from functools import partial
+
 from askalike import Forum
 from askalike.index import vector_sets
 from askalike.index.catchup import Steps
@@ -31,7 +33,7 @@ from askalike.models import remote
 
 vector_sets.OTHERS = vector_sets.OTHERS._replace(steps=Steps(batch=64, scan=128, changes=64))
 vector_sets.PACES = {}
-remote.Patience.__init__.__defaults__ = (8, 0.0, 120.0, 4.0, 30.0)  # no pause between tries
+remote.Patience = partial(remote.Patience, first_pause_s=0.0)  # no pause between tries
 with Forum.open(sys.argv[1], encoder=sys.argv[2]) as forum:
     forum.encode()
 """
