@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -173,7 +174,10 @@ def _kill_a_ray_worker(driver: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def test_another_machine_reads_a_copy_of_the_forum(forum: Forum, tmp_path: Path) -> None:
+def test_another_machine_reads_a_copy_of_the_forum(
+    forum: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where a machine has its copy
     task = forum.pairs.task
     part = [(num, question) for num, question in forum.store.questions_by_num(range(1, 30)).items()]
     packed = msgspec.msgpack.encode(part)
