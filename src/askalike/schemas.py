@@ -8,11 +8,11 @@ that nothing is nested deeper than its fields are.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, Struct
 
 from askalike.errors import InputError
 from askalike.types import (
@@ -115,6 +115,11 @@ class SimilarRequest(_Request, frozen=True):
     ] = ()
 
     @property
+    def has_text(self) -> bool:
+        """Whether something is asked; else the stored question of ``id`` is read."""
+        return bool(self.title.strip() or self.body.strip())
+
+    @property
     def query(self) -> Query:
         """Return the search.
 
@@ -143,6 +148,21 @@ class SimilarRequest(_Request, frozen=True):
             order=self.order,
             language=self.query_language,
         )
+
+    @property
+    def hit_parts(self) -> dict[str, set[str]]:
+        """Return the wanted fields of a hit, in the order in which they are sent → the wanted fields of each of these.
+
+        >>> parts = SimilarRequest(fields=("score", "best_answer.text")).hit_parts
+        >>> parts["score"], parts["best_answer"], sorted(parts["question"])
+        (set(), {'text'}, ['id', 'title'])
+        """
+        wanted: dict[str, set[str]] = {}
+        for name in self.fields or DEFAULT_FIELDS:
+            whole, _, part = name.partition(".")
+            wanted.setdefault(whole, set()).update([part] if part else PARTS.get(whole, ()))
+        wanted.setdefault("question", set()).update(NAMED)
+        return wanted
 
 
 class QuestionRequest(_Request, frozen=True):
@@ -372,32 +392,12 @@ if TYPE_CHECKING:
     HitField = str
 else:
     HitField = Literal[HIT_FIELDS]
-NAMED: Final = frozenset({"id", "title"})
+NAMED: Final = ("id", "title")
 """Of the question of a hit, these are always sent."""
 DEFAULT_FIELDS: Final = (
     *(name for name in SimilarHit.__struct_encode_fields__ if name != "best_answer"),
     *(f"best_answer.{part}" for part in PARTS["best_answer"] if part != "html"),
 )
-
-
-def hit_fields(hit: SimilarHit, fields: Sequence[str]) -> dict[str, Any]:
-    """Return the named fields of a hit as JSON holds them, and which question it is; () are ``DEFAULT_FIELDS``.
-
-    >>> hit_fields(SimilarHit(1, 0.9, question=Question("a", "Title", "Body")), ("score", "best_answer.text"))
-    {'score': 0.9, 'best_answer': None, 'question': {'id': 'a', 'title': 'Title'}}
-    """
-    wanted: dict[str, set[str]] = {}
-    for name in fields or DEFAULT_FIELDS:
-        whole, _, part = name.partition(".")
-        wanted.setdefault(whole, set()).add(part)
-    wanted.setdefault("question", set()).update(NAMED)
-    named: dict[str, Any] = {}
-    for name, parts in wanted.items():
-        value = to_builtins(getattr(hit, name), builtin_types=(datetime,))
-        if "" not in parts and value is not None:
-            value = {key: part for key, part in value.items() if key in parts}
-        named[name] = value
-    return named
 
 
 class Similar(Struct, frozen=True):

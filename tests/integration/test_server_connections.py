@@ -312,7 +312,7 @@ def test_where_all_connections_are_at_work_the_next_is_refused(serve: Any, monke
         b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
     )
     with serve(connections=2) as served:
-        monkeypatch.setattr(Forum, "search", search)
+        monkeypatch.setattr(Forum, "similar_many", search)
         busy = [served.connect() for _ in range(2)]
         for one in busy:
             one.sendall(asked)

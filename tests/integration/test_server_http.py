@@ -534,7 +534,7 @@ def test_what_takes_too_long_is_given_up(other: Any, monkeypatch: pytest.MonkeyP
     import time
 
     hasty = other(limits=Limits(rate=0, timeout_s=0.05))
-    monkeypatch.setattr(Forum, "search", lambda *_, **__: time.sleep(0.3))
+    monkeypatch.setattr(Forum, "similar_many", lambda *_, **__: time.sleep(0.3))
     assert search(hasty).status_code == 504
 
 
@@ -555,7 +555,7 @@ def test_an_error_that_nobody_foresaw_is_an_answer_too(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(Forum, "search", fail)
+    monkeypatch.setattr(Forum, "similar_many", fail)
     answer = search(client)
     assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
     assert "secret" not in answer.text
@@ -569,7 +569,7 @@ def test_a_service_whose_index_is_damaged_is_not_ready(other: Any, monkeypatch: 
     one = other()
     assert one.get("/readyz").status_code == 200
     monkeypatch.setattr("askalike.server.service.PROBE_EVERY_S", 0.0)
-    monkeypatch.setattr(Forum, "search", damaged)
+    monkeypatch.setattr(Forum, "similar_many", damaged)
     answer = one.get("/readyz")
     assert answer.status_code == 503
     assert answer.json() == {"error": "the word index is damaged", "hint": 'rebuild it with "askalike reindex"'}

@@ -15,9 +15,9 @@ from types import SimpleNamespace
 import pytest
 from tests.tiny_models import gated_model
 
-from askalike import Answer, Forum, Query, Question
+from askalike import Answer, Forum, Question
 from askalike.errors import ModelError, SettingError
-from askalike.schemas import PairsQuery
+from askalike.schemas import PairsQuery, SimilarRequest
 from askalike.server.engine import SEARCH_LULL_S, Engine
 from askalike.server.service import MaintenanceWorker
 from askalike.store import ForumLayout
@@ -56,7 +56,7 @@ def test_a_forum_counts_as_searched_for_a_moment_after_a_search(
     assert not engine.is_searched
     engine.questions(1)
     assert not engine.is_searched, "to look at a page is no search"
-    engine.similar(Query("printer"))
+    engine.similar(SimilarRequest("printer"))
     assert engine.is_searched
     now = time.perf_counter()
     monkeypatch.setattr("askalike.server.engine.time", SimpleNamespace(perf_counter=lambda: now + SEARCH_LULL_S))
@@ -175,9 +175,9 @@ def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
 
 def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> None:
     engine.forum.put_unindexed([Question("4", "Toaster burns")])
-    assert engine.similar(Query("toaster")).hits == ()
+    assert engine.similar(SimilarRequest("toaster"))["hits"] == []
     MaintenanceWorker(engine, lambda: False).keep()
-    assert [hit.question.id for hit in engine.similar(Query("toaster")).hits] == ["4"]
+    assert [hit["question"]["id"] for hit in engine.similar(SimilarRequest("toaster"))["hits"]] == ["4"]
 
 
 def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
@@ -192,8 +192,8 @@ def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
 
 USES = """
 import sys
-from askalike import Answer, Forum, Query, Question
-from askalike.schemas import PairsQuery
+from askalike import Answer, Forum, Question
+from askalike.schemas import PairsQuery, SimilarRequest
 from askalike.server.engine import Engine
 
 with Forum.open(sys.argv[1]) as forum:
@@ -201,7 +201,8 @@ with Forum.open(sys.argv[1]) as forum:
     engine.warm_up()
     before = set(sys.modules)
     for number in range(30):
-        engine.similar(Query(f"printer {number}", "It *stops* | a", "markdown", minimum="default", order="help"))
+        title = f"printer {number}"
+        engine.similar(SimilarRequest(title, "It *stops* | a", "markdown", minimum="default", order="help"))
     engine.put(Question("new", "Printer hums", "<p>It hums</p>", "html"))
     engine.put_answer(Answer("z", "new", "| a |\\n|--|\\n| b |", "markdown"))
     engine.question("new")

@@ -387,8 +387,7 @@ class Forum:
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             ModelError: the model cannot be read.
         """
-        resolved = self._resolve_query(query)
-        return self.indexes.ask(lambda searcher: searcher.search([resolved]))[0]
+        return self.similar_many([query])[0]
 
     def similar_many(self, queries: Iterable[Query | str], *, progress: Progress | None = None) -> list[SearchResult]:
         """Return what each of many queries finds, in their order; a text is a title, of which 10 hits are found.

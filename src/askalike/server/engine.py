@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -36,12 +36,12 @@ from askalike.schemas import (
     ShownPair,
     ShownQuestion,
     ShownWeakest,
-    Similar,
+    SimilarRequest,
     UndoRequest,
     Written,
 )
 from askalike.server.metrics import Metrics
-from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit, shown_likelihood
+from askalike.server.presentation import hit_fields, listed, safe_html, shown_answer, shown_likelihood
 from askalike.store.pairs import PairPosition
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Draw, Feedback, Group, Link, LogEntry, Query, Question
@@ -88,44 +88,50 @@ class Engine:
         """Return whether there was a search within ``SEARCH_LULL_S``."""
         return time.perf_counter() - self._searched_s < SEARCH_LULL_S
 
-    def similar(self, query: Query) -> Similar:
-        """Return the questions similar to a query, or to the stored question whose id is all that it names."""
-        return self.similar_many([query])[0]
+    def similar(self, request: SimilarRequest) -> dict[str, Any]:
+        """Return ``Similar`` as it is sent: of each hit the wanted fields."""
+        return self.similar_many([request])[0]
 
-    def similar_many(self, queries: Sequence[Query]) -> list[Similar]:
-        """Return the similar questions of several queries, each with the time that all of them took."""
-        are_typed = [bool(query.title.strip() or query.body.strip()) for query in queries]
-        queries = [
-            query if is_typed else self._with_stored_text(query)
-            for query, is_typed in zip(queries, are_typed, strict=True)
-        ]
+    def similar_many(self, requests: Sequence[SimilarRequest]) -> list[dict[str, Any]]:
+        """Return ``similar`` of several requests, each with the time that all of them took."""
         began = time.perf_counter()
-        results = self.forum.similar_many(queries) if len(queries) > 1 else [self.forum.search(queries[0])]
+        results = self.forum.similar_many([self._query_of(request) for request in requests])
         searched = time.perf_counter()
-        shown = [tuple(shown_hit(hit, self.forum.analyzer) for hit in result.hits) for result in results]
+        wanted = [request.hit_parts for request in requests]
+        hits = [
+            [hit_fields(hit, parts, self.forum.analyzer) for hit in result.hits]
+            for result, parts in zip(results, wanted, strict=True)
+        ]
         ended = self._searched_s = time.perf_counter()
-        showing, took_ms = (ended - searched) / len(queries), round(1000 * (ended - began), 2)
-        for is_typed, result in zip(are_typed, results, strict=True):
+        showing, took_ms = (ended - searched) / len(requests), round(1000 * (ended - began), 2)
+        for request, result in zip(requests, results, strict=True):
             for name, seconds in result.seconds.items():
                 self._metrics.stage(name, seconds + (showing if name == "answer" else 0.0))
-            if is_typed:
+            if request.has_text:
                 self._metrics.suggestions("shown", len(result.likely_hits))
         return [
-            Similar(result.ranker, took_ms, result.corrections, hits, result.notice, result.least, result.is_new)
-            for result, hits in zip(results, shown, strict=True)
+            {
+                "ranker": result.ranker,
+                "took_ms": took_ms,
+                "corrections": result.corrections,
+                "hits": shown,
+                "notice": result.notice,
+                "least": result.least,
+                "is_new": result.is_new,
+            }
+            for result, shown in zip(results, hits, strict=True)
         ]
 
-    def _with_stored_text(self, query: Query) -> Query:
+    def _query_of(self, request: SimilarRequest) -> Query:
+        """Return the search of a request; of one without a text, that for what is similar to a stored question."""
+        query = request.query
+        if request.has_text:
+            return query
         if not query.own:
             raise SettingError("the question is empty", "give a title, a body, or the id of a stored question")
         stored = Query.stored(self.forum.question(query.own))
-        return replace(
-            query,
-            title=stored.title,
-            body=stored.body,
-            markup=stored.markup,
-            language=query.language or stored.language,
-        )
+        language = query.language or stored.language
+        return replace(query, title=stored.title, body=stored.body, markup=stored.markup, language=language)
 
     def warm_up(self) -> None:
         """Load what searches and writes need, so that no user waits for it; errors of a search are left to theirs."""

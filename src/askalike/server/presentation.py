@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Final
 
@@ -19,16 +19,7 @@ import nh3
 from markdown_it import MarkdownIt
 from msgspec.structs import asdict
 
-from askalike.schemas import (
-    Highlights,
-    HitAnswer,
-    Likelihood,
-    ListedQuestion,
-    Ranges,
-    ShownAnswer,
-    SimilarHit,
-    Via,
-)
+from askalike.schemas import PARTS, Highlights, Likelihood, ListedQuestion, Ranges, ShownAnswer, Via
 from askalike.text.analyzer import Analyzer
 from askalike.text.characters import safe
 from askalike.text.markup import (
@@ -122,32 +113,51 @@ def shown_answer(answer: Answer) -> ShownAnswer:
     )
 
 
-def hit_answer(answer: Answer) -> HitAnswer:
-    """Return the best answer to a hit."""
-    html, text = safe_html(answer.body, answer.markup), plain_text(answer.body, answer.markup)
-    return HitAnswer(answer.id, answer.created, answer.score, answer.author, answer.is_accepted, text, html)
+def hit_fields(hit: Hit, wanted: Mapping[str, Set[str]], analyzer: Analyzer) -> dict[str, object]:
+    """Return fields of a hit as they are sent; nothing is made of those that are left out.
+
+    Args:
+        wanted: as ``SimilarRequest.hit_parts`` gives them.
+    """
+    question, reading = hit.question, analyzer.of(hit.question.language)
+    excerpt = question_excerpt(question) if wanted.keys() & {"excerpt", "highlights"} else ""
+    fields: dict[str, object] = {}
+    for name, parts in wanted.items():
+        match name:
+            case "likelihood":
+                fields[name] = shown_likelihood(hit.likelihood)
+            case "highlights":
+                in_title, in_excerpt = (highlights(text, hit.matched, reading) for text in (question.title, excerpt))
+                fields[name] = Highlights(in_title, in_excerpt)
+            case "question":
+                fields[name] = {part: getattr(question, part) for part in PARTS[name] if part in parts}
+            case "excerpt":
+                fields[name] = excerpt
+            case "best_answer":
+                fields[name] = hit.answer and answer_fields(hit.answer, parts)
+            case "answers":
+                fields[name] = hit.answer_count
+            case "via":
+                fields[name] = hit.via and shown_duplicate(hit.via, hit.matched, analyzer)
+            case _:
+                fields[name] = getattr(hit, name)
+    return fields
 
 
-def shown_hit(hit: Hit, analyzer: Analyzer) -> SimilarHit:
-    """Return a hit with its highlights and its best answer."""
-    shown, via_analyzer = question_excerpt(hit.question), analyzer.of(hit.via.language if hit.via else "")
-    analyzer = analyzer.of(hit.question.language)
-    return SimilarHit(
-        rank=hit.rank,
-        score=hit.score,
-        likelihood=shown_likelihood(hit.likelihood),
-        components=hit.components,
-        matched=hit.matched,
-        missing=hit.missing,
-        highlights=Highlights(
-            highlights(hit.question.title, hit.matched, analyzer), highlights(shown, hit.matched, analyzer)
-        ),
-        question=hit.question,
-        excerpt=shown,
-        best_answer=hit_answer(hit.answer) if hit.answer else None,
-        answers=hit.answer_count,
-        via=Via(hit.via.id, hit.via.title, highlights(hit.via.title, hit.matched, via_analyzer)) if hit.via else None,
-    )
+def answer_fields(answer: Answer, parts: Set[str]) -> dict[str, object]:
+    """Return fields of ``HitAnswer``, of the best answer to a hit."""
+    made = {"text": plain_text, "html": safe_html}
+    named = asdict(answer) | {"accepted": answer.is_accepted}
+    return {
+        part: made[part](answer.body, answer.markup) if part in made else named[part]
+        for part in PARTS["best_answer"]
+        if part in parts
+    }
+
+
+def shown_duplicate(via: Question, matched: Sequence[Match], analyzer: Analyzer) -> Via:
+    """Return the duplicate that was found, in whose place its original is shown."""
+    return Via(via.id, via.title, highlights(via.title, matched, analyzer.of(via.language)))
 
 
 def listed(question: Question, answers: int) -> ListedQuestion:

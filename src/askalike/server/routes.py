@@ -30,7 +30,7 @@ Routes = Mapping[str, Mapping[str, Endpoint]]
 Handler = Callable[[Service, Request], Any]
 
 HANDLERS: Final[Mapping[Operation[Any], Handler]] = {
-    operations.SIMILAR: lambda service, request: service.engine.similar(request.body.query),
+    operations.SIMILAR: lambda service, request: service.engine.similar(request.body),
     operations.QUESTIONS: lambda service, request: service.engine.questions(request.query.limit, request.query.after),
     operations.QUESTION: lambda service, request: service.engine.question(request.values["id"]),
     operations.PUT_QUESTION: lambda service, request: service.engine.put(request.body.question(request.values["id"])),
@@ -93,11 +93,8 @@ async def _run_operation(forum: ServedForum, operation: Operation[Any], handler:
     pool, is_large = service.writer if operation.is_change else service.readers, len(content) > LARGE_BYTES
     work: Callable[[], Any] | Batched = partial(handler, service, request)
     if operation is operations.SIMILAR and pool.batches and not is_large:
-        work = Batched(request.body.query)
+        work = Batched(request.body)
     value = await pool.run(work, limits.timeout_s, request.client_key, is_large=is_large)
-    if operation is operations.SIMILAR:
-        named = [schemas.hit_fields(hit, request.body.fields) for hit in value.hits]
-        value = {**msgspec.structs.asdict(value), "hits": named}
     return Reply(value if isinstance(value, bytes) else msgspec.json.encode(value), operation.media)
 
 
