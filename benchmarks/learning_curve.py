@@ -110,6 +110,10 @@ class CurveSystems:
         from askalike.training.adaptation import adapt_encoder
         from askalike.training.encoder import TrainingRun
 
+        if row.id == BUNDLED:
+            settings = bundled_settings()
+            assert settings is not None
+            return TextQuestions(loaded(settings), settings)
         learned = replace(self.data, pairs=part_of(self.data.pairs, row.pairs, seed))
         folder = self.out / self.data.name / f"{row.id}-seed{seed}"
         if row.system != BUNDLED:
@@ -117,10 +121,6 @@ class CurveSystems:
             paper = replace(ROWS["rcnn-last-pretrained"], is_pretrained=bool(contexts))
             trainer = EncoderTrainer(with_contexts(self.recipe, contexts), {self.data.name: self.data}, threads=1)
             return trainer(paper, seed, learned, folder)
-        if not row.pairs:
-            settings = bundled_settings()
-            assert settings is not None
-            return TextQuestions(loaded(settings), settings)
         data = TrainingData(learned.questions, learned.pairs, dev={learned.dev.name: candidate_task(learned.dev)})
         return adapt_encoder(TUNING, data, TrainingRun(folder, seed))
 

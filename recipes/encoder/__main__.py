@@ -78,9 +78,9 @@ def run_adapt(options: argparse.Namespace) -> None:
     forums = options.forums or FORUMS
     seeds = " ".join(map(str, options.seeds))
     named = " ".join(["python -m recipes.encoder adapt", *options.forums])
-    command = f"{named} --seeds {seeds} --questions {options.questions} --device {options.device}"
-    for result in adapt(forums, options.seeds, options.device, options.questions):
-        write("adaptation", command, result)
+    command = f"{named} --seeds {seeds} --work FOLDER --device {options.device}"
+    options.work.mkdir(parents=True, exist_ok=True)
+    write("adaptation", command, adapt(forums, options.seeds, options.device, options.work))
 
 
 def _named(written: str) -> tuple[str, Path]:
@@ -115,7 +115,7 @@ def main() -> None:
     adapting = stages.add_parser("adapt", help="adapt the bundled encoder to forums and judge it")
     adapting.add_argument("forums", nargs="*", metavar="FORUM", help="all that are judged if omitted")
     adapting.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    adapting.add_argument("--questions", type=int, default=6_000, help="learned from at most, the newest")
+    adapting.add_argument("--work", type=Path, required=True, help="folder of finished trainings")
     adapting.add_argument("--device", default="cpu")
     adapting.set_defaults(run=run_adapt)
     for stage in (distilling, exporting, evaluating):

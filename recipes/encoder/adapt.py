@@ -6,16 +6,18 @@ does.
 
 from __future__ import annotations
 
-import tempfile
+import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
 from benchmarks.record import compare
 
+from askalike.files import replace_whole
 from askalike.models.adapted import AdaptedEncoder, bundled_folder
 from askalike.models.general import GeneralEncoder
 from askalike.training.adaptation import adapt_encoder, left_out, own_bodies
@@ -28,70 +30,73 @@ from recipes.scorer.pairs import graded, open_forum
 FORUMS: Final = ("travel", "slicer", "devops", "cardano", "quantum", "math", "yahoo")
 
 
-def adapt(forums: Sequence[str], seeds: Sequence[int], device: str, most: int) -> Iterator[dict[str, Any]]:
-    """Yield what the result file holds after each forum.
+def adapt(forums: Sequence[str], seeds: Sequence[int], device: str, work: Path) -> dict[str, Any]:
+    """Return what the result file holds.
 
     Args:
-        most: questions that are learned from, the newest; judged ones are not left out.
+        work: folder of the trainings that are finished; they are not done again.
     """
     recipe = read_recipe("default")
     assert isinstance(recipe, Adaptation)
-    before: list[float] = []
-    after: list[list[float]] = [[] for _ in seeds]
+    values: dict[tuple[str, int], list[float]] = {}
+    before: dict[str, list[float]] = {}
     rows: dict[str, Any] = {}
-    for name in forums:
+    for seed, name in product(seeds, forums):
         queries = judged_queries([name])
-        plain = GeneralEncoder(bundled_folder()).encode_document
-        own = measure(plain, queries)
-        before += own
-        rows[name] = {"queries": len(queries), "ndcg@5": _percent(fmean(own)), "seeds": {}}
-        for place, seed in enumerate(seeds):
+        if name not in rows:
+            before[name] = measure(GeneralEncoder(bundled_folder()).encode_document, queries)
+            rows[name] = {"queries": len(queries), "ndcg@5": _percent(fmean(before[name])), "seeds": {}}
+        finished = work / f"{name}-{seed}.json"
+        if not finished.exists():
             began = time.monotonic()
-            encoder, row = _adapted(name, recipe, seed, device, most)
+            encoder, row = _adapted(name, recipe, seed, device, work / f"{name}-{seed}")
             row["seconds"] = round(time.monotonic() - began)
-            values = measure(encoder.encode_text, queries)
-            after[place] += values
-            row |= {"ndcg@5": _percent(fmean(values)), **compare(values, own)}
-            rows[name]["seeds"][str(seed)] = row
-            print(name, seed, rows[name]["ndcg@5"], row, flush=True)
-        means = [fmean(of_query) for of_query in zip(*after, strict=True)]
-        yield {
-            "recipe": recipe.to_json(),
-            "device": device,
-            "most_questions": most,
-            "forums": rows,
-            "together": {
-                "queries": len(before),
-                "before": _percent(fmean(before)),
-                "after": _percent(fmean(means)),
-                **compare(means, before),
-            },
-        }
+            stored = {"row": row, "values": measure(encoder.encode_text, queries)}
+            replace_whole(finished, json.dumps(stored).encode())
+        stored = json.loads(finished.read_text(encoding="utf-8"))
+        own = values[name, seed] = stored["values"]
+        row = {**stored["row"], "ndcg@5": _percent(fmean(own)), **compare(own, before[name])}
+        rows[name]["seeds"][str(seed)] = row
+        print(name, seed, rows[name]["ndcg@5"], row, flush=True)
+    plain = [value for name in forums for value in before[name]]
+    means = [
+        fmean(of_query) for name in forums for of_query in zip(*(values[name, seed] for seed in seeds), strict=True)
+    ]
+    return {
+        "recipe": recipe.to_json(),
+        "device": device,
+        "forums": rows,
+        "together": {
+            "queries": len(plain),
+            "before": _percent(fmean(plain)),
+            "after": _percent(fmean(means)),
+            **compare(means, plain),
+        },
+    }
 
 
-def _adapted(name: str, recipe: Adaptation, seed: int, device: str, most: int) -> tuple[AdaptedEncoder, dict[str, Any]]:
+def _adapted(
+    name: str, recipe: Adaptation, seed: int, device: str, work: Path
+) -> tuple[AdaptedEncoder, dict[str, Any]]:
     """Return the encoder adapted to a forum, and how it was compared without duplicates."""
     judged = {query for kind, forum, query, *_ in graded() if forum == name and kind in KINDS}
-    with open_forum(name) as forum, tempfile.TemporaryDirectory() as work:
+    with open_forum(name) as forum:
         data = forum_training(forum).data
-        kept = {question.id for question in data.questions[-most:]}
+        compared = left_out(data.questions)
         data = replace(
             data,
-            questions=[question for question in data.questions if question.id in kept],
-            pairs=[pair for pair in data.pairs if kept.issuperset(pair) and judged.isdisjoint(pair)],
-            answers=[answer for answer in data.answers if answer.question_id in kept],
+            pairs=[pair for pair in data.pairs if judged.isdisjoint(pair)],
+            held_out=[question.id for question in compared],
         )
-        compared = left_out(data.questions)
-        data = replace(data, held_out=[question.id for question in compared])
-        encoder = adapt_encoder(recipe, data, TrainingRun(Path(work), seed, device))
+        encoder = adapt_encoder(recipe, data, TrainingRun(work, seed, device))
         bundled = GeneralEncoder(bundled_folder())
         ranks = [own_bodies(compared, encode) for encode in (bundled.encode_document, encoder.encode_text)]
-    values = [list(report.per_query["mrr"].values()) for report in ranks]
+    reciprocal_ranks = [list(report.per_query["mrr"].values()) for report in ranks]
     row = {
         "questions": len(data.questions),
         "answers": len(data.answers),
         "links": len(data.pairs),
-        "own bodies": {"questions": len(compared), **compare(values[1], values[0])},
+        "own bodies": {"questions": len(compared), **compare(reciprocal_ranks[1], reciprocal_ranks[0])},
     }
     return encoder, row
 

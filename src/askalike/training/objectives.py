@@ -422,7 +422,8 @@ class Contrastive(Trainable):
             taken.append(random.permutation(len(items))[: round(part * len(items))])
             drawn = items[np.concatenate(taken)]
             batches += [batch for batch in in_batches(drawn, self._options.batch_size) if len(batch) > 1]
-        return [batches[place] for place in random.permutation(len(batches))]
+        order = random.permutation(len(batches))[: self._options.max_batches or None]
+        return [batches[place] for place in order]
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
         """Return the mean loss of pairs of views, (B, 6)."""

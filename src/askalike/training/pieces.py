@@ -94,11 +94,18 @@ class PieceNetwork(nn.Module):
         return vectors
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return the vectors of texts.
+        """Return the vectors of texts, by products in bfloat16 where float32 is allowed to be that imprecise.
 
         Args:
             ids, mask: pieces, and which of them are there.  # (B, T)
         """
+        with torch.autocast(ids.device.type, torch.bfloat16, enabled=_is_bfloat16_fast(ids.device)):
+            states = self._states(ids, mask)
+        present = mask.unsqueeze(2).float()
+        return functional.normalize((states.float() * present).sum(1) / present.sum(1))
+
+    def _states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return the states of the last layer.  # (B, T, D)"""
         bias = torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, _MASKED)[:, None, None, :]
         words = functional.embedding(ids, self.fixed["words"]) + self.learned["places"][: ids.shape[1]]
         states = self._norm(words, "embedded")  # (B, T, D)
@@ -109,14 +116,14 @@ class PieceNetwork(nn.Module):
                 self._linear(states, at + part, name).view(*ids.shape, self._heads, self._size).transpose(1, 2)
                 for part in ("query", "key", "value")
             )  # (B, H, T, D / H); queries are scaled by their weights
-            attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
+            weights = torch.softmax(query @ key.transpose(2, 3) + bias, dim=3)  # (B, H, T, T)
+            attended = weights @ value
             joined = self._linear(attended.transpose(1, 2).flatten(2), at + "joined", at + "attended_joined")
             states = self._norm(joined + states, at + "norm")
             inner = functional.gelu(self._linear(states, at + "inner", at + "norm"))
             states = self._norm(self._linear(inner, at + "outer", at + "active") + states, at + "states")
             name = at + "states"
-        present = mask.unsqueeze(2).float()
-        return functional.normalize((states * present).sum(1) / present.sum(1))
+        return states
 
     def _linear(self, states: Tensor, name: str, states_name: str) -> Tensor:
         inverse = self.fixed.get(f"{states_name}_inverse")
@@ -126,6 +133,12 @@ class PieceNetwork(nn.Module):
     def _norm(self, states: Tensor, name: str) -> Tensor:
         weight, bias = self.learned[f"{name}_weight"], self.learned[f"{name}_bias"]
         return functional.layer_norm(states, weight.shape, weight, bias, EPSILON)
+
+
+def _is_bfloat16_fast(device: torch.device) -> bool:
+    """Return whether products may be in bfloat16, and are no slower so: processors without AVX-512 emulate it."""
+    is_allowed = torch.get_float32_matmul_precision() == "medium"
+    return is_allowed and (device.type != "cpu" or torch.backends.cpu.get_cpu_capability() not in ("DEFAULT", "AVX2"))
 
 
 def _is_fixed(name: str) -> bool:

@@ -136,11 +136,13 @@ class ContrastiveOptions:
         views: name, see ``View`` → how often an epoch goes over them, ≥ 0; 0.5 takes half of them each time.
         batch_size: pairs of views in a batch, ≥ 2.
         temperature: τ > 0.
+        max_batches: batches of an epoch at most, drawn by chance from all; 0 takes all.
     """
 
     views: Mapping[View, Annotated[float, Meta(ge=0, le=1_000)]]
     batch_size: Annotated[int, Meta(ge=2, le=65_536)] = 256
     temperature: Annotated[float, Meta(ge=1e-4, le=1_000)] = 0.05
+    max_batches: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
 
     def __post_init__(self) -> None:
         check_fields(self)
