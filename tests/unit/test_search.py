@@ -26,6 +26,7 @@ from askalike.search import (
     SearchSettings,
 )
 from askalike.search.candidates import find_candidates, needed_by_words
+from askalike.search.correction import KnownWords
 from askalike.search.engine import DuplicateLinks, TermStatistics
 from askalike.search.query import TermCounts, weigh
 from askalike.search.texts import Text
@@ -133,13 +134,8 @@ def prepared(query: Query) -> Prepared:
     return ANALYZER.prepare(query.title, query.body, query.markup)
 
 
-class Knows:
-    """Has a vector for every word, the most frequent ones."""
-
-    letters = "abc"
-
-    def rank(self, word: str) -> int:
-        return 0
+KNOWN = KnownWords({"printer": 0, "offline": 1}, ascii_lowercase)
+WITH_ZZZ = KnownWords({**KNOWN.ranks, "zzz": 2}, ascii_lowercase)
 
 
 def test_a_search_that_corrects_nothing_asks_for_the_counts_of_its_terms_once() -> None:
@@ -151,19 +147,10 @@ def test_a_search_that_corrects_nothing_asks_for_the_counts_of_its_terms_once() 
             return super().statistics(terms)
 
     engine = Counting(PRINTERS, vectors=DIRECTIONS)
-    searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), speller_of=lambda _: Knows())
+    searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), speller_of=lambda _: lambda: WITH_ZZZ)
     [found] = searcher.search([Query("printer", "offline zzz")])
     assert found.corrections == ()
     assert engine.calls == [["offlin", "printer", "zzz"]]
-
-
-class Reads(Knows):
-    """Knows the words of ``PRINTERS`` alone."""
-
-    letters = ascii_lowercase
-
-    def rank(self, word: str) -> int | None:
-        return 0 if word in {"printer", "offline"} else None
 
 
 def test_a_query_that_is_corrected_is_encoded_as_it_is_searched_for() -> None:
@@ -175,7 +162,9 @@ def test_a_query_that_is_corrected_is_encoded_as_it_is_searched_for() -> None:
     many = [Question(str(place), "printer offline") for place in range(9)]
     vectors = {place: [1.0, place / 10] for place in range(9)}
     encoder = Noting(1.0, 0.0)
-    searcher = Searcher(ListEngine(many, vectors=vectors), ANALYZER, encoder, HALVES, speller_of=lambda _: Reads())
+    searcher = Searcher(
+        ListEngine(many, vectors=vectors), ANALYZER, encoder, HALVES, speller_of=lambda _: lambda: KNOWN
+    )
     [result] = searcher.search([Query("prinetr offline")])
     assert [correction.meant for correction in result.corrections] == ["printer"]
     assert encoder.titles == ["printer offline"]

@@ -7,7 +7,7 @@ from string import ascii_lowercase
 
 import pytest
 
-from askalike.search.correction import MOST_WORDS, PROBES, TYPOS, corrected
+from askalike.search.correction import MOST_WORDS, PROBES, TYPOS, KnownWords, corrected
 from askalike.search.engine import TermStatistics
 from askalike.search.query import TermCounts
 from askalike.text import misspelling
@@ -25,13 +25,7 @@ HELD = {"router": 9, "laptop": 5, "rotor": 3, "wifi": 7, "printer": 1, "restart"
 TRAVEL = {"visa": 1_633, "via": 329, "china": 400, "need": 900, "made": 700, "mad": 4, "boot": 5, "row": 400}
 
 
-class Speller:
-    """Knows a few words, the first the most frequent."""
-
-    letters = ascii_lowercase
-
-    def rank(self, word: str) -> int | None:
-        return READ.index(word) if word in READ else None
+KNOWN = KnownWords({word: rank for rank, word in enumerate(READ)}, ascii_lowercase)
 
 
 class Held:
@@ -49,7 +43,7 @@ def read(
 ) -> tuple[Query, list[str]]:
     written = ANALYZER.prepare(title, body, markup)
     counts = TermCounts(Held(held))  # type: ignore[arg-type]  # no more is asked for
-    query, found = corrected(Query(title, body, markup), written, ANALYZER, Speller(), counts)
+    query, found = corrected(Query(title, body, markup), written, ANALYZER, lambda: KNOWN, counts)
     return query, [f"{one.written}>{one.meant}" for one in found]
 
 

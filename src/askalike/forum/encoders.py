@@ -23,6 +23,7 @@ from askalike.models.encoder_settings import PROBED, EncoderSettings, RerankerSe
 from askalike.models.text_encoder import TextEncoder
 from askalike.models.text_questions import is_same, loaded_reranker, taken
 from askalike.search import Query, Reranker
+from askalike.search.correction import KnownWords
 from askalike.search.reranker import checked_scores
 from askalike.store import ForumLayout, Store
 from askalike.text.analyzer import Analyzer
@@ -169,7 +170,7 @@ class QueryEncoder:
 
 
 class LanguageWords:
-    """``search.correction.Speller`` by the words of a forum's own questions in a language, counted when first needed.
+    """The words of a forum's own questions in a language, counted when first needed.
 
     A word is one that at least ``LEAST_HAVING`` of up to ``MOST_READ`` questions have, or of as many in the forum's
     other languages: names are the same in all. Where fewer than ``LEAST_READ`` are in the language, too many words have
@@ -184,37 +185,29 @@ class LanguageWords:
     def __init__(self, store: Store, language: str, *, has_vocabulary: bool = False) -> None:
         self._store, self._language, self._has_vocabulary = store, language, has_vocabulary
         self._guard = threading.Lock()
-        self._read: tuple[int, dict[str, int] | None, str] = (-1, None, "")
+        self._counted_at = -1
+        self._words: KnownWords | None = None
 
-    def rank(self, word: str) -> int | None:
-        """Return the place of a word among those that questions have, most frequent first; None for any other."""
-        ranks = self._words()[1]
-        return 0 if ranks is None else ranks.get(word)
-
-    @property
-    def letters(self) -> str:
-        """Return what the words are made of."""
-        return self._words()[2]
-
-    def _words(self) -> tuple[int, dict[str, int] | None, str]:
+    def known(self) -> KnownWords | None:
+        """Return the words; None where they are too few, and the encoder does not know the language's."""
         now = self._store.last_change() // RECOUNTED
         with self._guard:
-            if self._read[0] != now:
-                self._read = (now, *self._counted())
-            return self._read
+            if self._counted_at != now:
+                self._counted_at, self._words = now, self._counted()
+            return self._words
 
-    def _counted(self) -> tuple[dict[str, int] | None, str]:
+    def _counted(self) -> KnownWords | None:
         numbers = self._store.numbers(languages=(self._language,) if self._language else ())
         vocabulary: Sequence[str] = ()
         if len(numbers) < LEAST_READ:
             vocabulary = general_words() if self._has_vocabulary else ()
             if not vocabulary:
-                return None, ""
+                return None
         known = [*self._frequent_words(numbers), *vocabulary]
         letters = Counter(letter for word in known for letter in word)
         usual = "".join(letter for letter, _ in letters.most_common(MOST_LETTERS))
         others = self._frequent_words(sorted(set(self._store.numbers()).difference(numbers))) if self._language else []
-        return {word: rank for rank, word in enumerate(dict.fromkeys([*known, *others]))}, usual
+        return KnownWords({word: rank for rank, word in enumerate(dict.fromkeys([*known, *others]))}, usual)
 
     def _frequent_words(self, numbers: Sequence[int]) -> list[str]:
         """Return the words that enough of some questions have, most frequent first."""

@@ -137,7 +137,7 @@ class Indexes:
         self._states = QuestionStates(store)
         languages = {code: code == GENERAL_CODE for code in text.languages} or {"": text.language == GENERAL_LANGUAGE}
         self._spellers = {
-            code: LanguageWords(store, code, has_vocabulary=is_known) for code, is_known in languages.items()
+            code: LanguageWords(store, code, has_vocabulary=is_known).known for code, is_known in languages.items()
         }
 
     def open(self) -> None:

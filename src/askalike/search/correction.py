@@ -28,9 +28,9 @@ written competes with its corrections.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final, NamedTuple
 
 from askalike.search.query import TermCounts
 from askalike.text.analyzer import Analyzer, Prepared
@@ -91,15 +91,20 @@ FEW_UNKNOWN: Final = 2
 no prose of the forum's language."""
 
 
-class Speller(Protocol):
-    """The words of a language: those that a forum's questions have."""
+class KnownWords(NamedTuple):
+    """The words of a language that a forum's questions have.
 
-    @property
-    def letters(self) -> str:
-        """Return what its words are made of."""
+    Args:
+        ranks: word → how many words are more frequent.
+        letters: what the words are made of.
+    """
 
-    def rank(self, word: str) -> int | None:
-        """Return how many words are more frequent, None for a word that it does not know."""
+    ranks: Mapping[str, int]
+    letters: str
+
+
+Speller = Callable[[], KnownWords | None]
+"""Returns the words of a language; None where too few have been written to tell which others are misspelt."""
 
 
 def no_speller(language: str) -> Speller | None:
@@ -145,7 +150,10 @@ def corrected(
         return query, ()
     in_title = list(_stretches(query.title[:MOST_CHARACTERS], "plain"))
     in_body = list(_stretches(query.body[:MOST_CHARACTERS], query.markup))
-    reader = _Reader(analyzer, speller, counts)
+    known_words = speller()
+    if known_words is None:
+        return query, ()
+    reader = _Reader(analyzer, known_words, counts)
     if not reader.suspects([*in_title, *in_body]):
         return query, ()
     title, body = reader.read(query.title, in_title), reader.read(query.body, in_body)
@@ -157,8 +165,8 @@ def corrected(
 class _Reader:
     """Reads the texts of one query; ``changed`` holds which words were read as others."""
 
-    def __init__(self, analyzer: Analyzer, speller: Speller, counts: TermCounts) -> None:
-        self._analyzer, self._speller, self._counts = analyzer, speller, counts
+    def __init__(self, analyzer: Analyzer, words: KnownWords, counts: TermCounts) -> None:
+        self._analyzer, self._words, self._counts = analyzer, words, counts
         self._suspicious: dict[str, int] = {}
         self._candidates: dict[str, _Candidates] = {}
         self._looked_at: dict[str, str | None] = {}
@@ -181,7 +189,7 @@ class _Reader:
         for word, of_word in terms.items():
             count = min([known[term] for term in of_word], default=RARE + 1)  # stop words are known
             if count <= RARE:
-                rank = self._speller.rank(word)
+                rank = self._words.ranks.get(word)
                 if rank is None or rank >= FREQUENT:
                     self._suspicious[word] = count
         readable = [word for word in self._suspicious if _is_readable(word)]
@@ -223,7 +231,7 @@ class _Reader:
             count = self._suspicious.get(word.word)
             if count is None:
                 continue
-            is_unknown = not count and self._speller.rank(word.word) is None
+            is_unknown = not count and word.word not in self._words.ranks
             other = self._intended_word(word, is_unknown=is_unknown) if _is_readable(word.word) else None
             if other:
                 changes.append((word, other))
@@ -243,16 +251,16 @@ class _Reader:
         return reading
 
     def _candidates_of(self, word: _Word) -> _Candidates:
-        size, rank = max(1, self._counts.size or 0), self._speller.rank
+        size, ranks = max(1, self._counts.size or 0), self._words.ranks
         new = DOUBT * NEW[min(len(word.word), max(NEW))] * size / 10_000 * (CAPITAL if word.has_capital else 1.0)
-        if rank(word.word) is not None:
+        if word.word in ranks:
             new += READ
         as_written = SEEN * self._suspicious[word.word] + new
         enough = as_written / (TYPOS * size)  # if every question had it
         likelihoods = {
             other: likelihood
-            for other, likelihood in meant(word.word, self._speller.letters).items()
-            if likelihood > enough and rank(other) is not None
+            for other, likelihood in meant(word.word, self._words.letters).items()
+            if likelihood > enough and other in ranks
         }
         own = {"", *self._analyzer.terms(word.word)}
         terms = dict(zip(likelihoods, self._analyzer.term_of_each(list(likelihoods)), strict=True))

@@ -327,7 +327,7 @@ class Analyzer:
         """
         memory, first_words = self._memory, dict[str, str]()
         lacking = set(wanted)
-        for piece in text.split():
+        for piece in dict.fromkeys(text.split()):
             if not lacking.isdisjoint(memory[piece]):
                 for start, end, term in self._places(piece):
                     if term in lacking:
