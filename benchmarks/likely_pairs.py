@@ -69,7 +69,7 @@ def exact_pairs(forum: Forum, questions: dict[int, Question]) -> dict[Ends, floa
             }
         return pairs
 
-    return forum.indexes.ask(pairs_of)
+    return forum.indexes.with_searcher(pairs_of)
 
 
 def measure(folder: Path, sample: int) -> dict[str, Any]:

@@ -27,7 +27,8 @@ from askalike.models.encoder_settings import EncoderSettings, general_settings
 from askalike.models.general import READ_CHARACTERS
 from askalike.models.text_questions import TextQuestions, loaded
 from askalike.search.differences import DIFFERENCES
-from askalike.search.features import ANSWERS, COSINE, FEATURES, WORDS, Floats
+from askalike.search.engine import Floats
+from askalike.search.features import ANSWERS, COSINE, FEATURES, WORDS
 from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, Scorer, probability, read_scorers
 from askalike.search.scorer import WORDS as BY_WORDS
 from askalike.types import Question

@@ -19,7 +19,7 @@ from askalike.models.general import MANIFEST_FILE, GeneralEncoder
 from askalike.models.text_encoder import text_of
 from askalike.models.transformer import Transformer
 from askalike.models.transformer_folder import Array, read_folder
-from askalike.search.features import Floats
+from askalike.search.engine import Floats
 from askalike.types import Question
 from recipes.encoder.export import MAX_PIECES, read_student
 from recipes.scorer.pairs import graded, graded_ndcg, open_forum

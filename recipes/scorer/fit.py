@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.search.differences import DIFFERENCES
-from askalike.search.features import COSINE, FEATURES, Floats
+from askalike.search.engine import Floats
+from askalike.search.features import COSINE, FEATURES
 from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, WORDS, Scorer, probability
 from askalike.search.thresholds import BETWEEN_FORUMS
 from recipes.folders import REPOSITORY

@@ -37,7 +37,8 @@ from askalike.evaluation.forum.tasks import questions_of
 from askalike.forum import Forum, ForumSettings
 from askalike.models.text_questions import TextQuestions
 from askalike.readers.research.judged import read_judged
-from askalike.search.features import COSINE, FEATURES, Floats
+from askalike.search.engine import Floats
+from askalike.search.features import COSINE, FEATURES
 from askalike.search.query import QuerySettings, TermCounts, weigh
 from askalike.search.scorer import WORDS as BY_WORDS
 from askalike.search.scorer import Compared, Scoring, cosines_of

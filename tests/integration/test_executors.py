@@ -149,7 +149,7 @@ def test_pairs_of_a_block_are_those_of_each_question_alone(
         monkeypatch.setattr("askalike.forum.pairs.BLOCK", 100)
         together = forum.pairs.partners(list(asked.items()))
         assert max(sizes) == 100
-        ordered = forum.indexes.ask(partial(side_by_side, nums=[*asked]))
+        ordered = forum.indexes.with_searcher(partial(side_by_side, nums=[*asked]))
         assert sorted(ordered) == sorted(asked)
         assert (ordered != [*asked]) == settings.has_vectors
     assert sum(map(len, alone.values())) > 60

@@ -29,6 +29,7 @@ from askalike.search.candidates import find_candidates, needed_by_words
 from askalike.search.correction import KnownWords
 from askalike.search.engine import DuplicateLinks, TermStatistics
 from askalike.search.query import TermCounts, weigh
+from askalike.search.scorer import Scoring
 from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.settings import TextSettings
@@ -147,7 +148,7 @@ def test_a_search_that_corrects_nothing_asks_for_the_counts_of_its_terms_once() 
             return super().statistics(terms)
 
     engine = Counting(PRINTERS, vectors=DIRECTIONS)
-    searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), speller_of=lambda _: lambda: WITH_ZZZ)
+    searcher = Searcher(engine, Scoring(ANALYZER), FixedEncoder(1.0, 0.0), speller_of=lambda _: lambda: WITH_ZZZ)
     [found] = searcher.search([Query("printer", "offline zzz")])
     assert found.corrections == ()
     assert engine.calls == [["offlin", "printer", "zzz"]]
@@ -163,7 +164,7 @@ def test_a_query_that_is_corrected_is_encoded_as_it_is_searched_for() -> None:
     vectors = {place: [1.0, place / 10] for place in range(9)}
     encoder = Noting(1.0, 0.0)
     searcher = Searcher(
-        ListEngine(many, vectors=vectors), ANALYZER, encoder, HALVES, speller_of=lambda _: lambda: KNOWN
+        ListEngine(many, vectors=vectors), Scoring(ANALYZER), encoder, HALVES, speller_of=lambda _: lambda: KNOWN
     )
     [result] = searcher.search([Query("prinetr offline")])
     assert [correction.meant for correction in result.corrections] == ["printer"]
@@ -174,7 +175,7 @@ def test_a_query_that_is_corrected_is_encoded_as_it_is_searched_for() -> None:
 def test_a_result_names_the_ranker_that_answered_and_whether_vectors_did(ranker: str | None, has_vectors: bool) -> None:
     [found] = printers().search([replace(ASKED, ranker=ranker)])
     assert (found.ranker, found.has_vectors) == (ranker or "probability", has_vectors)
-    [without] = Searcher(ListEngine(PRINTERS), ANALYZER).search([ASKED])
+    [without] = Searcher(ListEngine(PRINTERS), Scoring(ANALYZER)).search([ASKED])
     assert (without.ranker, without.has_vectors) == ("probability", False)
 
 
@@ -207,7 +208,7 @@ def test_settings_out_of_range_are_refused(body_weight: float, max_terms: int) -
 
 def test_a_hit_shows_the_words_that_matched_strongest_first() -> None:
     engine = ListEngine([Question("1", "Offline printers", "The printer is offline")])
-    (hit,) = hits_of(Searcher(engine, ANALYZER), Query("printer", "offline"))
+    (hit,) = hits_of(Searcher(engine, Scoring(ANALYZER)), Query("printer", "offline"))
     assert [(match.word, match.field) for match in hit.matched] == [
         ("printers", "title"),
         ("printer", "body"),
@@ -218,7 +219,7 @@ def test_a_hit_shows_the_words_that_matched_strongest_first() -> None:
 
 def test_idle_words_explain_a_hit_only_where_the_title_has_no_others() -> None:
     engine = ListEngine([Question("1", "Why is every printer offline now?"), Question("2", "Now when?")])
-    searcher = Searcher(engine, ANALYZER)
+    searcher = Searcher(engine, Scoring(ANALYZER))
     (hit,) = hits_of(searcher, Query("Why does every printer only jam now?", k=1))
     assert [match.word for match in hit.matched] == ["printer"]
     assert hit.missing == ()
@@ -230,7 +231,7 @@ def test_idle_words_explain_a_hit_only_where_the_title_has_no_others() -> None:
 @pytest.mark.parametrize("k", [1, 2, 3, 20])
 def test_the_closest_are_those_of_the_ranking_without_their_records(ranker: str | None, k: int) -> None:
     engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
-    searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0))
+    searcher = Searcher(engine, Scoring(ANALYZER), FixedEncoder(1.0, 0.0))
     query = Query("printer", "offline", k=k, ranker=ranker, is_canonical=False)
     [ranked] = searcher.rank([query])
     assert len(ranked.keys)
@@ -240,7 +241,7 @@ def test_the_closest_are_those_of_the_ranking_without_their_records(ranker: str 
 
 def test_the_closest_of_several_queries_are_those_of_each_alone() -> None:
     engine = ListEngine([*PRINTERS, Question("x", "no such word"), Question("y", "", "")], vectors=DIRECTIONS)
-    searcher = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0))
+    searcher = Searcher(engine, Scoring(ANALYZER), FixedEncoder(1.0, 0.0))
     queries = [
         Query(title, body, k=k, ranker=ranker, filters=Filters(exclude_ids=excluded), is_canonical=False)
         for title, body in (("printer", "offline"), ("offline printer", ""), ("unheard of", ""), ("", ""))
@@ -256,26 +257,26 @@ def test_the_closest_of_several_queries_are_those_of_each_alone() -> None:
 def test_the_closest_may_have_gone() -> None:
     engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
     query = Query("printer", k=3, ranker="words", is_canonical=False)
-    tables = Searcher(engine, ANALYZER).closest([query, query])
+    tables = Searcher(engine, Scoring(ANALYZER)).closest([query, query])
     assert [table.keys.tolist() for table in tables] == [[0, 1, 2]] * 2
 
 
 def test_questions_that_have_gone_are_replaced_by_the_next_best() -> None:
     engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
-    hits = hits_of(Searcher(engine, ANALYZER), Query("printer", k=3, ranker="words", is_canonical=False))
+    hits = hits_of(Searcher(engine, Scoring(ANALYZER)), Query("printer", k=3, ranker="words", is_canonical=False))
     assert [hit.question.id for hit in hits] == ["6", "7", "8"]
     assert engine.asked == [3, 6, 12]
 
 
 def test_equal_scores_at_the_end_of_a_joined_list_are_cut_by_id() -> None:
     questions = [Question("c", "printer"), Question("b", "printer"), Question("a", "printer")]
-    searcher = Searcher(ListEngine(questions), ANALYZER, FixedEncoder(1.0, 0.0))
+    searcher = Searcher(ListEngine(questions), Scoring(ANALYZER), FixedEncoder(1.0, 0.0))
     assert [hit.question.id for hit in hits_of(searcher, Query("printer", k=2))] == ["a", "b"]
 
 
 def test_a_vector_of_zeros_finds_nothing_and_words_answer() -> None:
     engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
-    searcher = Searcher(engine, ANALYZER, FixedEncoder(0.0, 0.0), HALVES)
+    searcher = Searcher(engine, Scoring(ANALYZER), FixedEncoder(0.0, 0.0), HALVES)
     assert hits_of(searcher, replace(ASKED, k=3, ranker="meaning")) == ()
     assert engine.asked == []
     assert [hit.question.id for hit in hits_of(searcher, replace(ASKED, k=3))] == ["words", "both"]
@@ -295,7 +296,7 @@ HALVES = SearchSettings(join=JoinSettings(weight=0.5))
 
 def printers(**settings: float) -> Searcher:
     joined = SearchSettings(join=JoinSettings(weight=0.5, **settings))  # type: ignore[arg-type]
-    return Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, FixedEncoder(1.0, 0.0), joined)
+    return Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), Scoring(ANALYZER), FixedEncoder(1.0, 0.0), joined)
 
 
 def hits_of(searcher: Searcher, query: Query) -> tuple[Hit, ...]:
@@ -362,12 +363,12 @@ def test_a_question_without_a_vector_is_weighed_by_its_words() -> None:
 @pytest.mark.parametrize("ranker", list(RANKERS))
 def test_more_hits_than_questions_and_an_empty_forum_are_no_error(ranker: str) -> None:
     assert len(hits_of(printers(), replace(ASKED, k=1000, ranker=ranker))) == (3 if ranker == "probability" else 2)
-    nothing = Searcher(ListEngine([]), ANALYZER, FixedEncoder(1.0, 0.0))
+    nothing = Searcher(ListEngine([]), Scoring(ANALYZER), FixedEncoder(1.0, 0.0))
     assert hits_of(nothing, replace(ASKED, k=5, ranker=ranker)) == ()
 
 
 def test_what_shares_no_word_and_points_elsewhere_is_no_hit() -> None:
-    searcher = Searcher(ListEngine(PRINTERS, vectors={2: [-1.0, 0.1]}), ANALYZER, FixedEncoder(1.0, 0.0))
+    searcher = Searcher(ListEngine(PRINTERS, vectors={2: [-1.0, 0.1]}), Scoring(ANALYZER), FixedEncoder(1.0, 0.0))
     assert [hit.question.id for hit in hits_of(searcher, replace(ASKED, k=3))] == ["words", "both"]
     assert hits_of(searcher, replace(ASKED, k=3, ranker="meaning")) == ()
 

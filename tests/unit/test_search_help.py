@@ -91,7 +91,7 @@ def test_library_service_and_command_replace_duplicates_by_their_originals_alike
     library = [hit.question.id for hit in forum.similar("wifi drops every evening")]
     assert library == ["c", "b"]
     request = SimilarRequest(title="wifi drops every evening")
-    assert [hit.question.id for hit in Engine(forum).similar(request.query).hits] == library
+    assert [hit["question"]["id"] for hit in Engine(forum).similar(request)["hits"]] == library
     monkeypatch.setattr("sys.argv", ["askalike", "search", str(forum.path), "wifi drops every evening", "--json"])
     with pytest.raises(SystemExit, match="0"):
         main()

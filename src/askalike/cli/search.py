@@ -159,7 +159,7 @@ def _addends(forum: Forum, query: Query, result: SearchResult) -> dict[str, dict
     ids = [(hit.via or hit.question).id for hit in result.hits if hit.likelihood is not None]
     nums = forum.store.nums_by_id(ids)
     with contextlib.suppress(EncoderError):  # the result's notice says so
-        by_num = forum.indexes.ask(lambda searcher: searcher.addends(query, list(nums.values())))
+        by_num = forum.indexes.with_searcher(lambda searcher: searcher.addends(query, list(nums.values())))
         return {identifier: by_num[num] for identifier, num in nums.items() if num in by_num}
     return {}
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from askalike.index.local import COUNTED_EXACTLY
 from askalike.index.vector_set import VectorSet
 from askalike.search.calibration import WEIGHTS, posterior
-from askalike.search.engine import Engine
-from askalike.search.features import Floats
+from askalike.search.engine import Engine, Floats
 from askalike.search.scorer import VECTORS, WORDS, Scoring, cosines_of, probability
 from askalike.search.texts import Text
 from askalike.store import Store

@@ -412,7 +412,7 @@ class Forum:
                 shown.advance(len(batch))
             return results
 
-        return self.indexes.ask(search_batches)
+        return self.indexes.with_searcher(search_batches)
 
     def _resolve_query(self, query: Query | str) -> Query:
         """Return a query with a number as its minimum, that finds neither the question that asks nor what was judged

@@ -47,7 +47,8 @@ from askalike.models.text_encoder import READ_OF_PAIRS
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress, SilentProgress
 from askalike.search import Searcher, SearchSettings
-from askalike.search.calibration import UNMOVED, Update, moved_probabilities
+from askalike.search.calibration import Update, moved_probabilities
+from askalike.search.correction import Speller, no_speller
 from askalike.search.engine import Engine
 from askalike.search.reranker import checked_scores, in_unit
 from askalike.search.scorer import Scoring, cosines_of, probability
@@ -69,7 +70,7 @@ NEW_FORUM_FILES: Final = Owned(
 )
 """What a forum's folder holds before anything was learned or keys were made."""
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,6 @@ class Indexes:
         text = analyzer.settings
         self._detector: tuple[int, Detector | None] = (-1, None)
         self._begun = self._finished = 0
-        self._tuned: dict[str, SearchSettings] = {}
         self.reranker = NamedReranker(layout)
         self._scorings = Scorings(store, analyzer)
         self._states = QuestionStates(store)
@@ -187,21 +187,25 @@ class Indexes:
         While the forum is encoded for the first time, it has the vectors of the newest questions.
         """
         answering = None if self.vectors is None else self.vectors.searched()
-        engine = self._engine_of(answering)
-        settings = self.settings
-        scoring = self._scorings.of(answering, engine)
-        searcher = Searcher(engine, self._analyzer, None, settings.search, self.reranker.get, scoring=scoring)
-        if notice := self.words.notice or self._encoding_notice(answering):
-            searcher = replace(searcher, notice=notice)
-        if self._analyzer.settings.languages:
-            searcher = replace(searcher, language_of=self._language_of)
-        if answering is None:
-            return searcher
-        if answering.name not in self._tuned:
-            join = settings.search.join.for_encoder(answering.name)
-            self._tuned[answering.name] = replace(settings.search, join=join)
-        tuned = replace(searcher, settings=self._tuned[answering.name])
-        return replace(tuned, encoder=QueryEncoder(answering, self._analyzer), speller_of=self._spellers.get)
+        engine, settings, notice = self._engine_of(answering), self.settings.search, self.words.notice
+        encoder: QueryEncoder | None = None
+        speller_of: Callable[[str], Speller | None] = no_speller
+        if answering is not None:
+            encoder, speller_of = QueryEncoder(answering, self._analyzer), self._spellers.get
+            settings = replace(settings, join=settings.join.for_encoder(answering.name))
+            if not notice and not answering.index.cursor.is_complete:
+                encoded, size = answering.index.entries, self._store.count_questions()
+                notice = f"encoding is not finished: {encoded:,} of {size:,} questions; the others are found by words"
+        return Searcher(
+            engine,
+            self._scorings.of(answering, engine),
+            encoder,
+            settings,
+            self.reranker.get,
+            language_of=self._language_of if self._analyzer.settings.languages else None,
+            speller_of=speller_of,
+            notice=notice,
+        )
 
     def scores_by(self, encode: Encode | None = None, encode_queries: Encode | None = None) -> PairProbabilities:
         """Return what scores pairs of questions as the default search would if another encoder answered.
@@ -225,7 +229,7 @@ class Indexes:
 
     def update(self) -> Update:
         """Return what the forum's judgements change in logits."""
-        return self.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
+        return self.with_searcher(lambda searcher: searcher.scoring.update)
 
     def likelihoods(self, scores: Sequence[float]) -> list[float]:
         """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
@@ -233,7 +237,7 @@ class Indexes:
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy filters."""
-        return self.ask(lambda searcher: searcher.engine.count(filters))
+        return self.with_searcher(lambda searcher: searcher.engine.count(filters))
 
     def ranking(self, query: Query) -> list[tuple[str, float]]:
         """Return (question id, score) as ``search`` ranks them, each question for itself: for evaluation.
@@ -244,7 +248,7 @@ class Indexes:
             SettingError, ForumError, ModelError: as ``Searcher.rank``.
         """
         query = replace(query, is_canonical=False)
-        [table] = self.ask(lambda searcher: searcher.rank([query]))
+        [table] = self.with_searcher(lambda searcher: searcher.rank([query]))
         return [(question.id, score) for question, score in zip(table.questions, table.scores.tolist(), strict=True)]
 
     def language_tagger(self) -> Callable[[Question], Question]:
@@ -282,13 +286,6 @@ class Indexes:
         index = None if vectors is None else vectors.index.snapshot()
         return self.words.engine(index, self.settings.fields, self._states)
 
-    def _encoding_notice(self, vectors: VectorSet | None) -> str:
-        """Return how far encoding is where it is not finished."""
-        if vectors is None or vectors.index.cursor.is_complete:
-            return ""
-        encoded, size = vectors.index.entries, self._store.count_questions()
-        return f"encoding is not finished: {encoded:,} of {size:,} questions; the others are found by words"
-
     def score(self, query: str, texts: list[str]) -> list[float]:
         """Return how likely each plain text asks the same as a query; see ``Forum.score``.
 
@@ -300,7 +297,6 @@ class Indexes:
             first, *others = _as_questions([query, *texts])
             return in_unit(checked_scores(reranker, first, others))
         searcher = self.searcher()
-        assert searcher.scoring is not None
         logits = searcher.scoring.update.moved(self._text_logits(searcher, query, texts))
         return list(map(float, probability(logits)))
 
@@ -325,11 +321,10 @@ class Indexes:
             if prepared.title or prepared.body:
                 [vector] = answering.encode_queries([Question("", query)])
                 cosines = cosines_of(answering.encode([Question("", text) for text in texts]), vector)
-        assert searcher.scoring is not None
         return searcher.scoring.logits_beside(searcher.engine, wanted, others, cosines)
 
-    def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
-        """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be
+    def with_searcher(self, work: Callable[[Searcher], _Result]) -> _Result:
+        """Return what is worked out with a searcher, on one thread; with another where the first one's model cannot be
         read.
 
         A model is read when it is first needed, and may have gone by then: with its set, for another that answers now.
@@ -340,9 +335,9 @@ class Indexes:
         """
         with one_blas_thread():
             try:
-                return question(self.searcher())
+                return work(self.searcher())
             except DamagedModelError:
-                return question(self.searcher())
+                return work(self.searcher())
 
     def catch_up(self, progress: Progress, *, is_waiting: bool) -> bool:
         """Bring the indexes in step with the archive; encoding that takes long is left to ``encode``.

@@ -27,9 +27,9 @@ from askalike.forum.indexes import Indexes
 from askalike.readers.frame import ReadContext
 from askalike.readers.table import Row, Table, open_table
 from askalike.readers.values import plain_name
+from askalike.search.engine import Floats
 from askalike.search.scorer import probability
 from askalike.search.thresholds import (
-    Floats,
     Promise,
     Threshold,
     bins,

@@ -48,7 +48,7 @@ from askalike.search.correction import no_speller
 from askalike.search.differences import differences
 from askalike.search.originals import reached
 from askalike.search.rankers import PROBABILITY
-from askalike.search.scorer import Scoring, digest
+from askalike.search.scorer import digest
 from askalike.search.settings import MAX_HITS, JoinSettings
 from askalike.search.texts import reader_of
 from askalike.store import ForumLayout, Store, open_store
@@ -338,7 +338,7 @@ class Pairs:
                 return self.store.waiting()
         if end == math.inf:
             while nums := self.store.next_waiting(-1):
-                nums = self._indexes.ask(partial(side_by_side, nums=nums))
+                nums = self._indexes.with_searcher(partial(side_by_side, nums=nums))
                 self._compare(nums, BLOCK, executor, is_over)
                 if is_over():
                     return self.store.waiting() + len(self._lacking)
@@ -512,7 +512,7 @@ class Pairs:
         for num, others in ((nums[0], nums[1:]), *((other, nums[:1]) for other in nums[1:])):
             if num in questions:
                 ask = partial(_compared, query=_as_query(questions[num], 1), num=num, others=others)
-                likely = self._indexes.ask(ask)
+                likely = self._indexes.with_searcher(ask)
                 pairs_found.extend(
                     Pair(min(num, other), max(num, other), score)
                     for other, score in likely.items()
@@ -529,7 +529,9 @@ class Pairs:
         linked = [replace(pair, is_open=False) for pair, how in settled if how == MARKED]
         # one that is not open any more was scored as linked: a search scores it anew
         open_pairs = [pair for pair, how in settled if not how and pair.is_open]
-        return open_pairs + (self._indexes.ask(partial(self._scored_as_linked, pairs=linked)) if linked else [])
+        return open_pairs + (
+            self._indexes.with_searcher(partial(self._scored_as_linked, pairs=linked)) if linked else []
+        )
 
     def _scored_as_linked(self, searcher: Searcher, pairs: list[Pair]) -> list[Pair]:
         """Return the pairs, those with a link from one to the other scored without what differs in their titles."""
@@ -563,7 +565,7 @@ class Pairs:
 
     def partners(self, questions: Numbered) -> _Partners:
         """Return the pairs of these questions with the best of other texts."""
-        return self._indexes.ask(partial(self._searched, questions=dict(questions))) if questions else {}
+        return self._indexes.with_searcher(partial(self._searched, questions=dict(questions))) if questions else {}
 
     def _searched(self, searcher: Searcher, questions: dict[int, Question]) -> _Partners:
         """Return the pairs of these questions, by the rules of each one's language."""
@@ -642,7 +644,7 @@ def _plain(searcher: Searcher, query_of: Mapping[int, Query]) -> Searcher:
     Args:
         query_of: the number of each, and the query that is made of it.
     """
-    scoring = replace(searcher.scoring or Scoring(searcher.analyzer), update=UNMOVED, reads_answers=False)
+    scoring = replace(searcher.scoring, update=UNMOVED, reads_answers=False)
     engine = searcher.engine.without_answers()
     searcher = replace(searcher, engine=engine, speller_of=no_speller, scoring=scoring)
     stored = None if searcher.encoder is None else searcher.engine.stored_vectors(list(query_of))
@@ -703,7 +705,6 @@ def _compared(
     """Return the probabilities of these others; see ``Scoring.are_linked``."""
     query = searcher.with_language(query)
     plain = _plain(searcher, {num: query})
-    assert plain.scoring is not None
     scoring = replace(plain.scoring, are_linked=are_linked)
     return replace(plain, scoring=scoring).likelihoods(query, others)
 

@@ -71,7 +71,7 @@ class Thresholds:
         """
         wanted = parse_minimum(minimum)
         if wanted is None:
-            return self._indexes.ask(lambda searcher: searcher.threshold)
+            return self._indexes.with_searcher(lambda searcher: searcher.scoring.threshold)
         if isinstance(wanted, float):
             return wanted
         threshold = self.of(wanted)

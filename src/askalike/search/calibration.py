@@ -30,12 +30,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.search.engine import Floats
 from askalike.search.thresholds import BETWEEN_FORUMS
 from askalike.types import DrawnBy
-
-Floats = NDArray[np.float64]
 
 KNOTS: Final = np.array([-5.0, -3.0, -1.5, 0.0, 1.5, 3.5])
 """Logits; the last one, a probability of .97, is not moved, nor is what lies above it."""

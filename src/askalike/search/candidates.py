@@ -16,13 +16,12 @@ import heapq
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.search.engine import Candidate, DuplicateLinks, Engine
+from askalike.search.engine import Candidate, DuplicateLinks, Engine, Floats
 from askalike.search.originals import by_original, combined
 from askalike.search.query import QueryTerm, TermCounts
 from askalike.search.rankers import PROBABILITY, WORDS, Ranker
@@ -30,8 +29,6 @@ from askalike.search.scorer import Compared, Scoring, probability, scorers
 from askalike.search.settings import MAX_HITS, OWN, JoinSettings
 from askalike.search.texts import Text
 from askalike.types import Correction, Filters, Query, Question
-
-Floats = NDArray[np.float64]
 
 DEEPER: Final = 4
 """Where the best of the weighted sum alone are read, so many times more are asked of words than are candidates. It
@@ -105,9 +102,13 @@ class Candidates:
         if len(self.keys) > count:
             self.take(range(count))
 
-    def deepen(self) -> None:
-        """Look for twice as many questions."""
-        self.wanted = min(2 * self.wanted, max(self.wanted, MAX_HITS))
+
+def deepen_unfilled(tables: Sequence[Candidates]) -> list[Candidates]:
+    """Return the tables with too few rows where others may be hits; they look for twice as many questions now."""
+    unfilled = [table for table in tables if len(table.keys) < table.k and not table.is_complete]
+    for table in unfilled:
+        table.wanted = min(2 * table.wanted, max(table.wanted, MAX_HITS))
+    return unfilled
 
 
 def find_candidates(engine: Engine, tables: Sequence[Candidates], join: JoinSettings) -> None:
@@ -303,9 +304,7 @@ def replace_duplicates(engine: Engine, tables: Sequence[Candidates], join: JoinS
     has_filter = any(table.query.filters.is_answered is not None for table in tables)
     answered = engine.answers([*ids, *links.questions]) if has_filter else {}
     for table in tables:
-        filters = table.query.filters
-        admits = partial(_is_admitted, filters, answered) if filters.is_answered is not None else filters.admits
-        shown = by_original(table.questions, links, admits)
+        shown = by_original(table.questions, links, table.query.filters, answered)
         scores = table.scores[[rows[0] for _, rows in shown]]
         if table.ranker.name == PROBABILITY:
             table.components["alone"] = np.full(len(table.scores), np.nan)
@@ -324,7 +323,3 @@ def replace_duplicates(engine: Engine, tables: Sequence[Candidates], join: JoinS
         table.via = [None if question is original else question for question, original in pairs]
         table.questions = originals
         table.links = links
-
-
-def _is_admitted(filters: Filters, answered: Mapping[str, object], question: Question) -> bool:
-    return filters.admits(question, is_answered=question.id in answered)

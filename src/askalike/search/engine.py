@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from askalike.search.texts import Text
 from askalike.types import Answer, Filters, Query, Question
 
+Floats = NDArray[np.float64]
+
 
 class Encoder(Protocol):
     """What makes vectors, as the search pipeline sees it."""

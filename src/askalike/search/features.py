@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from askalike.models.term_weighting import inverse_document_frequency
 from askalike.search.differences import DIFFERENCES, differences
+from askalike.search.engine import Floats
 from askalike.search.texts import HASH_BYTES, Text
 from askalike.text.analyzer import Analyzer
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 IN_BODY: Final = 0.5

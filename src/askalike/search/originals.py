@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import inf, prod
 
 from askalike.search.engine import DuplicateLinks
-from askalike.types import Question
+from askalike.types import Filters, Question
 
 Originals = Callable[[str], Sequence[str]]
 """A question's id → the ids of what it is marked a duplicate of, in the order of their ids."""
@@ -67,11 +67,14 @@ def combined(probabilities: Sequence[float], damping: float) -> float:
 
 
 def by_original(
-    questions: Sequence[Question], links: DuplicateLinks, is_admitted: Callable[[Question], bool]
+    questions: Sequence[Question], links: DuplicateLinks, filters: Filters, answered: Collection[str]
 ) -> list[tuple[Question, list[int]]]:
     """Return each question that is shown, with the places where it or a duplicate of it was found, best first.
 
     An original has to satisfy the filters too.
+
+    Args:
+        answered: ids of the questions with an answer, where filters ask for that.
     """
 
     def seniority(identifier: str) -> tuple[float, str]:
@@ -83,6 +86,8 @@ def by_original(
     for place, question in enumerate(questions):
         identifier = original_of(question.id, lambda name: links.targets.get(name, ()), seniority)
         original = question if identifier == question.id else links.questions.get(identifier)  # it may be gone by now
-        if original is not None and (original.id in shown or is_admitted(original)):
+        if original is None:
+            continue
+        if original.id in shown or filters.admits(original, is_answered=original.id in answered):
             shown.setdefault(original.id, (original, []))[1].append(place)
     return list(shown.values())

@@ -70,17 +70,19 @@ def in_unit(scores: Sequence[float]) -> list[float]:
     return [max(1 / (1 + exp(-min(max(score, -700.0), 700.0))), LEAST) for score in scores]
 
 
-def rerank(reranker: Reranker, table: Candidates, depth: int) -> None:
+def rerank(reranker: Reranker, table: Candidates, depth: int) -> str:
     """Put the first ``depth`` rows of a table in a reranker's order; the others follow, below all of them.
+
+    Return why the order is as before where the reranker cannot be asked; else "".
 
     Components gain ``reranker``, its number, and ``first``, the score before. Where an original stands for a duplicate,
     the duplicate's text is read: it is what was found.
-
-    Raises:
-        EncoderError: as ``checked_scores``.
     """
     questions = [via or question for question, via in zip(table.questions[:depth], table.via, strict=False)]
-    numbers = checked_scores(reranker, as_question(table.query), questions) if questions else []
+    try:
+        numbers = checked_scores(reranker, as_question(table.query), questions) if questions else []
+    except EncoderError as error:
+        return str(error)
     scores = np.array([*in_unit(numbers), *table.scores[depth:]])
     if len(scores) > depth:
         scores[depth:] *= min(1.0, float(scores[:depth].min() / scores[depth:].max()))
@@ -91,3 +93,4 @@ def rerank(reranker: Reranker, table: Candidates, depth: int) -> None:
     order += range(len(numbers), len(scores))
     table.take(order)
     table.reranked_by = RERANKER
+    return ""

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError
 from askalike.search.calibration import UNMOVED, Update
 from askalike.search.differences import DIFFERENCES
-from askalike.search.engine import Engine
-from askalike.search.features import ANSWERS, FEATURES, Floats, ReadQuery, features
+from askalike.search.engine import Engine, Floats
+from askalike.search.features import ANSWERS, FEATURES, ReadQuery, features
 from askalike.search.query import TermCounts
 from askalike.search.texts import Text, reader_of
 from askalike.text.analyzer import Analyzer

@@ -13,6 +13,7 @@ from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.candidates import (
     Candidates,
     compared_texts,
+    deepen_unfilled,
     find_candidates,
     read_records,
     replace_duplicates,
@@ -53,9 +54,9 @@ class Searcher:
     """Searches over one state of a forum.
 
     Args:
+        scoring: what the default ranker scores by.
         encoder: what made the engine's vectors; None where there are none, so that words alone can be searched.
         reranker: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
-        scoring: what the default ranker scores by; None is the package's scorer over words alone.
         language_of: tells what language a query is in that does not say it, in a forum of several.
         speller_of: gives what knows the words of a language, by its code ("" in a forum of one), by which misspelt
             ones are corrected; None where nothing does.
@@ -63,11 +64,10 @@ class Searcher:
     """
 
     engine: Engine
-    analyzer: Analyzer
+    scoring: Scoring
     encoder: Encoder | None = None
     settings: SearchSettings = field(default_factory=SearchSettings)
     reranker: Callable[[], Reranker | None] = lambda: None
-    scoring: Scoring | None = None
     language_of: Callable[[Query], str] | None = None
     speller_of: Callable[[str], Speller | None] = no_speller
     notice: str = ""
@@ -92,15 +92,17 @@ class Searcher:
                 seconds,
                 table.notice,
                 self._least(table, hits) if table.ranker.name == PROBABILITY else None,
-                self._is_read(table),
+                self.encoder is None
+                or not table.ranker.reads_vectors
+                or (table.vector is not None and self.encoder.reads(table.query)),
             )
             for table, hits in zip(tables, hits_of, strict=True)
         ]
 
     @property
-    def threshold(self) -> float:
-        """Return the least probability by which 19 of 20 titles of other subjects find nothing."""
-        return (self.scoring or Scoring(self.analyzer)).threshold
+    def analyzer(self) -> Analyzer:
+        """Return what reads the texts of the forum."""
+        return self.scoring.analyzer
 
     def _least(self, table: Candidates, hits: Sequence[Hit]) -> float:
         """Return the threshold, or the probability of a less likely hit with every informative word of the title.
@@ -110,13 +112,9 @@ class Searcher:
         analyzer = self.analyzer.of(table.query.language)
         wanted = set(analyzer.informative(analyzer.terms(table.query.title)))
         matched = ((hit, {term for match in hit.matched for term in analyzer.terms(match.word)}) for hit in hits)
-        return min([self.threshold, *(hit.likelihood or 0.0 for hit, terms in matched if wanted and wanted <= terms)])
-
-    def _is_read(self, table: Candidates) -> bool:
-        """Return whether the encoder knows the language of a query, where one is asked."""
-        if self.encoder is None or not table.ranker.reads_vectors:
-            return True
-        return table.vector is not None and self.encoder.reads(table.query)
+        return min(
+            [self.scoring.threshold, *(hit.likelihood or 0.0 for hit, terms in matched if wanted and wanted <= terms)]
+        )
 
     def rank(self, queries: Sequence[Query], laps: Laps | None = None) -> list[Candidates]:
         """Return the at most ``k`` questions most similar to each query, best first, ties by id.
@@ -155,17 +153,16 @@ class Searcher:
         laps.end("vector")
         pending = tables
         while pending:
-            self._find(pending)
+            find_candidates(self.engine, pending, self.settings.join)
+            score_candidates(self.engine, self.scoring, pending)
             laps.end("rank")
             read_records(self.engine, pending)
             replace_duplicates(self.engine, pending, self.settings.join)
             laps.end("answer")
-            pending = [table for table in pending if len(table.keys) < table.k and not table.is_complete]
-            for table in pending:
-                table.deepen()
+            pending = deepen_unfilled(pending)
         for table, is_reranked in zip(tables, are_reranked, strict=True):
             if is_reranked and reranker is not None:
-                problem = self._rerank(reranker, table)
+                problem = rerank(reranker, table, self.settings.join.reranked)
             notices = [self.notice, f"in the order before reranking: {problem}" if is_reranked and problem else ""]
             table.notice = "; ".join(filter(None, notices))
             table.cut(table.query.k)
@@ -188,10 +185,9 @@ class Searcher:
         self._encode(tables)
         pending = tables
         while pending:
-            self._find(pending)
-            pending = [table for table in pending if len(table.keys) < table.k and not table.is_complete]
-            for table in pending:
-                table.deepen()
+            find_candidates(self.engine, pending, self.settings.join)
+            score_candidates(self.engine, self.scoring, pending)
+            pending = deepen_unfilled(pending)
         for table in tables:
             table.cut(table.k)
         return tables
@@ -205,9 +201,8 @@ class Searcher:
         questions = self.engine.questions(keys)
         if not questions:
             return {}
-        scoring = self.scoring or Scoring(self.analyzer)
-        logits = scoring.logits([self._compared(query, questions)])
-        return dict(zip(questions, probability(scoring.update.moved(logits)).tolist(), strict=True))
+        logits = self.scoring.logits([self._compared(query, questions)])
+        return dict(zip(questions, probability(self.scoring.update.moved(logits)).tolist(), strict=True))
 
     def addends(self, query: Query, keys: Sequence[int]) -> dict[int, dict[str, float]]:
         """Return what the logit of each question is the sum of, for a query; see ``Scoring.addends``.
@@ -216,8 +211,7 @@ class Searcher:
             EncoderError: the encoder cannot be had now.
         """
         texts = compared_texts(self.engine, keys)
-        scoring = self.scoring or Scoring(self.analyzer)
-        return dict(zip(texts, scoring.addends([self._compared(query, texts)]), strict=True)) if texts else {}
+        return dict(zip(texts, self.scoring.addends([self._compared(query, texts)]), strict=True)) if texts else {}
 
     def _compared(self, query: Query, texts: Mapping[int, Text | Question]) -> Compared:
         """Return a query beside these questions, by their keys, with the cosines where both have vectors."""
@@ -264,10 +258,6 @@ class Searcher:
             if vector.any():  # from zeros anything is as far as anything else
                 table.vector = vector
 
-    def _find(self, tables: Sequence[Candidates]) -> None:
-        find_candidates(self.engine, tables, self.settings.join)
-        score_candidates(self.engine, self.scoring or Scoring(self.analyzer), tables)
-
     def _ranker(self, name: str | None) -> Ranker:
         """Return the ranker that answers: the settings' one, or ``words`` where that lacks vectors."""
         wanted = self.settings.ranker if name in (None, RERANKER) else name
@@ -301,14 +291,6 @@ class Searcher:
                 'name a cross-encoder or an endpoint with "askalike encode FORUM --reranker"',
             )
         return reranker, ""
-
-    def _rerank(self, reranker: Reranker, table: Candidates) -> str:
-        """Put the best of a table in a reranker's order; return why not, where it cannot be asked."""
-        try:
-            rerank(reranker, table, self.settings.join.reranked)
-        except EncoderError as error:
-            return str(error)
-        return ""
 
 
 def check_query(query: Query) -> None:

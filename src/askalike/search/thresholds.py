@@ -30,9 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
+from askalike.search.engine import Floats
 from askalike.types import ReliabilityBin
-
-Floats = NDArray[np.float64]
 
 SURE: Final = 0.95
 """How sure a promise is: its lower limit is that of a one-sided interval, and of a two-sided one of 90 %."""
