@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from askalike.cli.application import app
+from askalike.cli.application import COMMANDS
 from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.operations import service_document
 
@@ -231,8 +229,6 @@ def _cell(text: str | None) -> str:
 
 def cli_document() -> str:
     """Return the reference of the command line, from the program itself."""
-    group = typer.main.get_command(app)
-    assert hasattr(group, "commands")
     parts = [
         "# Command line reference",
         "",
@@ -244,7 +240,7 @@ def cli_document() -> str:
         "",
         "`askalike --install-completion` lets a shell complete commands, options, forums, rankers and recipes.",
     ]
-    for name, command in group.commands.items():
+    for name, command in COMMANDS.items():
         parts += ["", f"## askalike {name}", "", str(command.help).strip(), ""]
         parts += [*_example(name)]
         parts += ["| argument or option | meaning | default |", "|---|---|---|"]

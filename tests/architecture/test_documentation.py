@@ -8,13 +8,12 @@ import shlex
 from pathlib import Path
 
 import pytest
-import typer
 from tools.reference import EXAMPLES, cli_document
 from tools.render import RESULTS, load
 from tools.tables import TABLES, filled, pages, shown
 
 from askalike import Forum
-from askalike.cli.application import app
+from askalike.cli.application import COMMANDS
 from askalike.cli.display import console
 from askalike.cli.main import main
 from askalike.data import bundled_forum, general_folder
@@ -26,7 +25,6 @@ from askalike.search.scorer import USUAL
 from askalike.training.recipe import read_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 BUILT = REPOSITORY / "docs" / "reference"
 """Written when the documentation is built, and not committed."""
 DOCS = [

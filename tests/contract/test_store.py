@@ -666,7 +666,8 @@ def test_who_judges_with_a_clock_that_went_back_is_heard(store: Store) -> None:
 
 def test_a_judgement_without_a_moment_is_stored_once_however_often_it_is_loaded(store: Store) -> None:
     records: list[Record] = [Question("a", "t"), Question("b", "t")]
-    given = [Feedback("a", "b", one, "ann") for one in ("different", "duplicate", "different")]  # type: ignore[arg-type]
+    different, duplicate = Feedback("a", "b", "different", "ann"), Feedback("a", "b", "duplicate", "ann")
+    given = [different, duplicate, different]
     report = store.load([*records, *given], DUMP, no_reject)
     assert (report.judgements.added, verdicts(store)) == (3, {("a", "b"): "different"})
     store.add_feedback(Feedback("a", "b", "duplicate", "bob"))
@@ -717,9 +718,9 @@ def test_a_decision_that_is_repeated_changes_nothing(store: Store) -> None:
     assert store.decide(Feedback("a", "b", "duplicate", "ann")) == duplicate
     assert store.decide(Feedback("a", "b", "duplicate", "ann"), has_link=False) == duplicate
     assert store.decide(Feedback("d", "c", "different", "ann")) == different
-    for other in (("a", "b", "duplicate", "bob"), ("b", "a", "duplicate", "ann"), ("c", "d", "duplicate", "ann")):
+    for first, second, by in (("a", "b", "bob"), ("b", "a", "ann"), ("c", "d", "ann")):
         with pytest.raises(ConflictError, match="by ann to be"):
-            store.decide(Feedback(*other))  # type: ignore[arg-type]
+            store.decide(Feedback(first, second, "duplicate", by))
     assert (store.last_change(), store.counts(), store.log(9), store.links(), store.judgements()) == before
     store.delete_links([Link("a", "b")])
     with pytest.raises(ConflictError, match=f"by entry {duplicate.number}"):  # its link would be made again

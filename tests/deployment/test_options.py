@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import typer
 import yaml
 
-from askalike.cli.application import app
+from askalike.cli.application import COMMANDS
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 EVERYWHERE = {"--log-json", "--quiet", "--verbose"}
 CALL = re.compile(rf"askalike\"? ({'|'.join(COMMANDS)})\b((?:\\\n|[^\n;&#])*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")

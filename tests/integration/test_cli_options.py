@@ -10,11 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from tests.command import Done, Run
 
 from askalike import Answer, Forum, Question
-from askalike.cli.application import app
+from askalike.cli.application import COMMANDS
 from askalike.cli.arguments import forum_names
 from askalike.cli.commands import GROUPS
 
@@ -74,14 +73,13 @@ ELSEWHERE = {"deduplicate", "demo", "serve", "attach", "score", "reproduce"}
 
 
 def test_the_help_says_of_each_command_what_its_function_says() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for about in GROUPS.values():
         for name, (_, summary) in about.items():
-            assert commands[name].help.splitlines()[0] == summary
+            assert COMMANDS[name].help.splitlines()[0] == summary
 
 
 def test_the_walk_takes_every_command() -> None:
-    assert {words[0] for words in WALK} | ELSEWHERE == set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert {words[0] for words in WALK} | ELSEWHERE == set(COMMANDS)
 
 
 @pytest.mark.parametrize("words", WALK, ids=" ".join)
@@ -96,7 +94,7 @@ def test_every_command_keeps_notes_out_of_its_output_and_says_nothing_when_quiet
         named = [str(tmp_path / copy / places[word]) if word in places else word for word in words]
         return run(*named, *options)
 
-    named = {option for one in typer.main.get_command(app).commands[words[0]].params for option in one.opts}  # type: ignore[attr-defined]
+    named = {option for one in COMMANDS[words[0]].params for option in one.opts}
     quiet = called("quiet", "--quiet", *(["--json"] if "--json" in named else []))
     lines = called("json", "--log-json")
     assert quiet.code == lines.code
@@ -129,7 +127,7 @@ def test_a_wrong_call_is_an_error_as_any_other_for_a_program(run: Run, words: tu
 def test_the_summary_of_every_command_stands_whole_on_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = run("--help").out
     assert "..." not in shown.split("Commands:")[1]
-    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, command in COMMANDS.items():
         summary = str(command.help).split("\n\n")[0].strip()
         assert summary.endswith(".")
         assert len(f"  {name:10}  {summary}") <= 79, name

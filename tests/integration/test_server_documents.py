@@ -15,11 +15,10 @@ from typing import Any
 
 import msgspec
 import pytest
-import typer
 from tools.serving import serving
 
 from askalike import Forum
-from askalike.cli.application import app
+from askalike.cli.application import COMMANDS
 from askalike.cli.main import MESSAGES
 from askalike.data import bundled_forum
 from askalike.operations import OPERATIONS, service_document
@@ -98,10 +97,9 @@ def test_the_openapi_document_says_where_the_service_is_and_has_an_example_of_ea
 
 def check_command(words: list[str]) -> None:
     """Check that the command line knows this command and its options."""
-    group = typer.main.get_command(app)
-    assert hasattr(group, "commands")
-    command = group.commands[words[0]]
-    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    known = {
+        option for parameter in COMMANDS[words[0]].params for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     known |= {*MESSAGES.values()}
     assert {word.split("=")[0] for word in words if word.startswith("-")} <= known, words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import typer
 import typer.core
@@ -35,12 +35,15 @@ class _Commands(Mapping[str, Any]):
         return len(MODULES)
 
 
+COMMANDS: Final[Mapping[str, Any]] = _Commands()
+
+
 class _Group(typer.core.TyperGroup):
     """The commands under their headings."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = cast(Any, _Commands())
+        self.commands = cast(Any, COMMANDS)
 
 
 app = typer.Typer(

@@ -156,11 +156,11 @@ class Forum:
         self._is_closed = False
         self.store = store
         self.indexes = Indexes(self._layout, store, analyzer, settings, executor)
-        self.pairs = Pairs(self._layout, store, self.indexes)
+        # thresholds rest on pairs, so they are looked up when a promise is asked for
+        self.pairs = Pairs(self._layout, store, self.indexes, lambda promise: self.thresholds.least_score(promise))
         self.queue = Queue(self.pairs)
         self.thresholds = Thresholds(store, self.indexes, self.queue)
-        self.groups = Groups(store, self.pairs.store, self.indexes.likelihoods)
-        self.pairs.least_score, self.groups.least = self.thresholds.least_score, self.thresholds.least
+        self.groups = Groups(store, self.pairs.store, self.indexes.likelihoods, self.thresholds.least)
         self.models = Models(self._layout, store, self.indexes)
 
     # -- making and opening ------------------------------------------------------------------------------------

@@ -239,16 +239,20 @@ class Groups:
 
     Args:
         likelihoods: the probabilities of pairs with these scores, by what the forum's people judged meanwhile.
+        least: from a promise to a least probability.
     """
 
     def __init__(
-        self, records: Store, pairs: PairStore, likelihoods: Callable[[Sequence[float]], Sequence[float]]
+        self,
+        records: Store,
+        pairs: PairStore,
+        likelihoods: Callable[[Sequence[float]], Sequence[float]],
+        least: Callable[[str], float],
     ) -> None:
         self._records = records
         self._pairs = pairs
         self._likelihoods = likelihoods
-        self.least: Callable[[float | str], float] = float
-        """From a least probability or a promise to a least probability; a forum knows promises (``Thresholds``)."""
+        self._least = least
         self._reader = EvidenceReader(records, pairs)
         self._guard = threading.Lock()
         self._begun: str | None = None
@@ -268,7 +272,7 @@ class Groups:
         Raises:
             SettingError: it is out of range.
         """
-        groups = list(self.describe(self.nodes(self.least(minimum) if isinstance(minimum, str) else minimum)))
+        groups = list(self.describe(self.nodes(self._least(minimum) if isinstance(minimum, str) else minimum)))
         shown = [identifier for group in groups[:SHOWN_GROUPS] for identifier in group.members[:SHOWN_MEMBERS]]
         return GroupList(groups, self._records.questions_by_id(shown))
 

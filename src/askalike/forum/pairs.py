@@ -105,18 +105,34 @@ from either, and all from .2 on; of 2,345 among 1,000,000, most of which are oth
 .979; with 28 and 32 .954 and .963, .983 and .988. With 150,000 postings hardly more are found."""
 
 
-class Pairs:
-    """The pairs of a forum that may ask the same; any thread reads, one process at a time compares."""
+def checked_minimum(minimum: float | str) -> float:
+    """Return the least score of a pair; raise SettingError where it is no probability."""
+    if isinstance(minimum, str) or not 0 <= minimum <= 1:
+        raise SettingError(f"the least probability of a pair is {minimum!r}", "expected a number from 0 to 1")
+    return minimum
 
-    def __init__(self, layout: ForumLayout, store: Store, indexes: Indexes) -> None:
+
+class Pairs:
+    """The pairs of a forum that may ask the same; any thread reads, one process at a time compares.
+
+    Args:
+        least_score: from a promise to a least score (``Thresholds``); by default promises are refused.
+    """
+
+    def __init__(
+        self,
+        layout: ForumLayout,
+        store: Store,
+        indexes: Indexes,
+        least_score: Callable[[str], float] = checked_minimum,
+    ) -> None:
         self._folder = layout.folder
         self._records = store
         self._indexes = indexes
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
         self.store = PairStore(layout.pairs, store.check_folder)
-        self.least_score: Callable[[float | str], float] = checked_minimum
-        """From a least probability or a promise to a least score; a forum knows promises (``Thresholds``)."""
+        self._least_score = least_score
         self._lacking: list[Ends] = []
         self._asked: set[Ends] = set()
         self._looked = ("", 0)  # "begun" of the store, and the "version" up to which pairs were found lacking
@@ -221,7 +237,7 @@ class Pairs:
             SettingError: the minimum is no probability.
             BusyForumError: as ``compare``.
         """
-        minimum = checked_minimum(self.least_score(minimum) if isinstance(minimum, str) else minimum)
+        minimum = checked_minimum(self._least_score(minimum) if isinstance(minimum, str) else minimum)
         since = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
         return self._open_duplicates(minimum, since, is_exact=is_exact, tag=tag, progress=progress)
 
@@ -250,7 +266,7 @@ class Pairs:
         Raises:
             SettingError, BusyForumError: as ``duplicates``.
         """
-        minimum = checked_minimum(self.least_score(minimum) if isinstance(minimum, str) else minimum)
+        minimum = checked_minimum(self._least_score(minimum) if isinstance(minimum, str) else minimum)
         self.compare(progress=progress)
         linked = [pair for pair in self.store.among(None, minimum) if not pair.is_open]
         linked.sort(key=lambda pair: (-pair.score, pair.first, pair.second))
@@ -603,13 +619,6 @@ class Pairs:
                     further[num] = replace(query, k=min(4 * query.k, MAX_HITS))
             queries = further
         return partners
-
-
-def checked_minimum(minimum: float | str) -> float:
-    """Return the least score of a pair; raise SettingError where it is no probability."""
-    if isinstance(minimum, str) or not 0 <= minimum <= 1:
-        raise SettingError(f"the least probability of a pair is {minimum!r}", "expected a number from 0 to 1")
-    return minimum
 
 
 @dataclass(frozen=True, slots=True)
