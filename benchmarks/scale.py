@@ -9,7 +9,8 @@ would.
 The forum is built in a process of its own. Meanwhile this one takes the lock of writers for a moment, over and over, to
 see how long another writer would have waited. Searches are of titles, and of titles and bodies, of real questions that
 are in the forum and excluded from their answers. All times but those of indexing and waiting are processor time of one
-thread, which a busy machine changes little. bm25s searches titles in forums of up to ``--rivals`` questions.
+thread, which a busy machine changes little. In turns with them run the parts of a search by title that no design can
+avoid: the forum's encoder, bm25s as the best public words, and FAISS.
 
 ``--asked FOLDER…`` searches existing forums, as ``--keep`` leaves them, in turns, so that a machine that is fast at one
 moment and slow at another favours none of them: titles, and titles and bodies.
@@ -29,11 +30,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from recipes.folders import WORK
@@ -52,6 +53,12 @@ BLOCK: Final = 20
 K: Final = 10
 SAMPLED_EVERY_S: Final = 0.05
 FORMS: Final = ("title", "title and body")
+PARTS: Final = ("encoder", "bm25s", "FAISS")
+REFINED: Final = 20
+"""FAISS scores so many times as many as are wanted again."""
+TRAINED: Final = 8_192
+"""Vectors that FAISS learns its codes from."""
+Key = TypeVar("Key", str, tuple[int, str])
 
 
 # -- the questions -----------------------------------------------------------------------------------------------------
@@ -191,31 +198,59 @@ def searches(forum: Forum, questions: Iterable[Question], form: str) -> list[Cal
     return [partial(search, question) for question in questions]
 
 
-def by_bm25s(forum: Forum, questions: list[Question]) -> list[Callable[[], object]]:
-    """Return searches by title with bm25s, over all terms of the forum."""
-    import bm25s
+def parts(forum: Forum, questions: list[Question], folder: Path) -> dict[str, list[Callable[[], object]]]:
+    """Return the work that no search can avoid, for each title, by name.
 
-    rival = bm25s.BM25(backend="numba")
-    texts = []
+    The forum's encoder on the title; bm25s, mapped from disk, over all terms of the forum; FAISS over its vectors, by
+    codes of 4 bits whose best are scored again.
+    """
+    import bm25s
+    import faiss
+
+    vectors = forum.indexes.answering()
+    assert vectors is not None
+    numbers, texts = forum.store.numbers(), []
     for question in forum.questions():
         prepared = forum.analyzer.prepare(question.title, question.body, question.markup)
         texts.append([*prepared.title, *prepared.body])
+    rival = bm25s.BM25(backend="numba")
     rival.index(texts, show_progress=False)
+    rival.save(str(folder / "bm25s"))
+    rival = bm25s.BM25.load(str(folder / "bm25s"), mmap=True)
     rival.activate_numba_scorer()
     known = rival.vocab_dict
 
-    def search(terms: list[str]) -> object:
+    def by_words(terms: list[str]) -> object:
         return rival.retrieve([terms], k=K, show_progress=False) if terms else None
 
-    titles = (forum.analyzer.prepare(question.title, "", question.markup).title for question in questions)
-    return [partial(search, [term for term in dict.fromkeys(title) if term in known]) for title in titles]
+    stored = vectors.index.vectors(numbers)[1]  # (N, D)
+    dimensions = stored.shape[1]
+    proposing = faiss.index_factory(dimensions, f"PQ{dimensions // 4}x4fs", faiss.METRIC_INNER_PRODUCT)
+    codes = faiss.IndexRefineFlat(proposing)
+    codes.k_factor = REFINED
+    codes.train(stored[:: max(1, len(stored) // TRAINED)])
+    codes.add(stored)
+    aims = [vectors.encode_queries([Question("", question.title)]) for question in questions]
+    terms = [forum.analyzer.prepare(question.title, "", question.markup).title for question in questions]
+    return {
+        "encoder": [partial(vectors.encode_queries, [Question("", question.title)]) for question in questions],
+        "bm25s": [partial(by_words, [term for term in dict.fromkeys(of_one) if term in known]) for of_one in terms],
+        "FAISS": [partial(codes.search, aim, K) for aim in aims],
+    }
 
 
-def times(work: list[Callable[[], object]]) -> dict[str, float]:
-    """Return percentiles of the processor time of each piece of work, after a few that warm up."""
-    for piece in work[:10]:
-        piece()
-    return percentiles([processor_s(piece) for piece in work])
+def in_turns(work: Mapping[Key, Sequence[Callable[[], object]]]) -> dict[Key, dict[str, float]]:
+    """Return percentiles of the processor time of each kind of work, a block of each in turn.
+
+    The first turn warms up.
+    """
+    seconds: dict[Key, list[float]] = {name: [] for name in work}
+    longest = max(map(len, work.values()))
+    for start in range(-BLOCK, longest, BLOCK):
+        for name, pieces in work.items():
+            spent = [processor_s(piece) for piece in pieces[max(0, start) : max(0, start) + BLOCK]]
+            seconds[name] += spent if start >= 0 else []
+    return {name: percentiles(spent) for name, spent in seconds.items()}
 
 
 def search_in_turns(folders: list[Path], queries: int) -> list[dict[str, Any]]:
@@ -225,16 +260,11 @@ def search_in_turns(folders: list[Path], queries: int) -> list[dict[str, Any]]:
         smallest = min(REAL, *(len(forum) for forum in forums))
         numbers = random.Random(0).sample(range(1, smallest + 1), queries)
         sample = list(forums[0].store.questions_by_num(numbers).values())
-        seconds: list[dict[str, list[float]]] = [{} for _ in forums]
-        for start in range(-BLOCK, queries, BLOCK):
-            block = sample[max(0, start) : max(0, start) + BLOCK]
-            for forum, of_forum in zip(forums, seconds, strict=True):
-                for form in FORMS:
-                    spent = [processor_s(search) for search in searches(forum, block, form)]
-                    of_forum.setdefault(form, []).extend(spent if start >= 0 else [])  # the first turn warms up
+        work = {(place, form): searches(forum, sample, form) for place, forum in enumerate(forums) for form in FORMS}
+        seconds = in_turns(work)
         return [
-            {"questions": len(forum), **{name: percentiles(spent) for name, spent in of_forum.items()}}
-            for forum, of_forum in zip(forums, seconds, strict=True)
+            {"questions": len(forum), **{form: seconds[place, form] for form in FORMS}}
+            for place, forum in enumerate(forums)
         ]
 
 
@@ -249,7 +279,7 @@ def added_until_found(forum: Forum, questions: list[Question]) -> dict[str, floa
     return percentiles(seconds)
 
 
-def measure(folder: Path, *, size: int, queries: int, rivals: int) -> dict[str, Any]:
+def measure(folder: Path, *, size: int, queries: int) -> dict[str, Any]:
     """Build a forum of ``size`` questions below ``folder``, and measure all."""
     shutil.rmtree(folder, ignore_errors=True)
     path, archive = folder / "forum", folder / "questions.jsonl"
@@ -261,8 +291,10 @@ def measure(folder: Path, *, size: int, queries: int, rivals: int) -> dict[str, 
     with Forum.open(path) as forum:
         numbers = random.Random(0).sample(range(1, min(size, REAL) + 1), queries)
         sample = list(forum.store.questions_by_num(numbers).values())
-        body["search"] = {form: times(searches(forum, sample, form)) for form in FORMS}
-        body["words"] = {"bm25s, title": times(by_bm25s(forum, sample))} if size <= rivals else {}
+        work = {form: searches(forum, sample, form) for form in FORMS} | parts(forum, sample, folder)
+        body["search"] = in_turns(work)
+        least = sum(body["search"][name]["p50_ms"] for name in PARTS)
+        body["by title, of the sum of its parts"] = round(body["search"]["title"]["p50_ms"] / least, 2)
         body["added until found"] = added_until_found(forum, sample[:ADDED])
     return body | {"load_15_min_at_end": round(os.getloadavg()[2], 2)}
 
@@ -272,7 +304,6 @@ def main() -> None:
     parser = option_parser(__doc__)
     parser.add_argument("--questions", type=int, default=REAL)
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--rivals", type=int, default=300_000, help="largest forum that bm25s searches too")
     parser.add_argument("--keep", action="store_true", help="leave the forum, for --asked and other measurements")
     parser.add_argument("--asked", nargs="+", type=Path, metavar="FOLDER", help="search these forums in turns instead")
     parser.add_argument("--build", nargs=2, type=Path, help=argparse.SUPPRESS)
@@ -285,7 +316,7 @@ def main() -> None:
         print(json.dumps(build(*options.build)))
     else:
         folder = WORK / f"scale-{options.questions}"
-        body = measure(folder, size=options.questions, queries=options.queries, rivals=options.rivals)
+        body = measure(folder, size=options.questions, queries=options.queries)
         write(f"scale-{options.questions}", f"{COMMAND} --questions {options.questions}", body)
         if not options.keep:
             shutil.rmtree(folder)
