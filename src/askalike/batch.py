@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, get_args
 
-from askalike.errors import InputError, MissingExtraError, SettingError
+from askalike.errors import InputError, SettingError, optional_module
 from askalike.executors import CLUSTERS, Executor
 from askalike.executors.processes import Processes
 from askalike.executors.ray import Ray
@@ -215,11 +215,8 @@ def _take_model(forum: Forum, layout: ForumLayout, model: str) -> None:
 
 
 def _write_vectors(forum: Forum, file: BinaryIO) -> int:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError("Parquet files are written by pyarrow, which is not installed", "batch") from error
+    missing = "Parquet files are written by pyarrow, which is not installed"
+    pyarrow, parquet = (optional_module(name, missing, "batch") for name in ("pyarrow", "pyarrow.parquet"))
     writer, count = None, 0
     for part in batches(forum.questions(), _TOGETHER):
         ids, vectors = forum.models.vectors([question.id for question in part])

@@ -39,6 +39,8 @@ the command line and the service can show it apart.
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from typing import Any
 
 
 class AskalikeError(Exception):
@@ -175,6 +177,21 @@ class MissingExtraError(AskalikeError):
 
     def __init__(self, message: str, extra: str) -> None:
         super().__init__(message, install_command(extra))
+
+
+def optional_module(name: str, missing: str, extra: str) -> Any:
+    """Return a module of a package that an extra brings.
+
+    Args:
+        missing: the message where it is not installed.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingExtraError(missing, extra) from error
 
 
 def install_command(extra: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final, Literal, TypeVar, cast, get_args
 import msgspec
 from msgspec import inspect
 
-from askalike.errors import MissingExtraError, SettingError
+from askalike.errors import SettingError, optional_module
 from askalike.types import Answer, Feedback, Link, LogEntry, Question
 
 Form = Literal["jsonl", "csv", "parquet"]
@@ -99,11 +99,8 @@ def _cell(value: object) -> object:
 
 
 def _write_parquet(records: Iterable[Any], kind: type, file: BinaryIO) -> int:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError("Parquet files are written by pyarrow, which is not installed", "parquet") from error
+    missing = "Parquet files are written by pyarrow, which is not installed"
+    pyarrow, parquet = (optional_module(name, missing, "parquet") for name in ("pyarrow", "pyarrow.parquet"))
     schema = arrow_schema(kind)
     written, waiting = 0, iter(records)
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:

@@ -24,7 +24,7 @@ import filelock
 import msgspec
 
 from askalike._version import __version__
-from askalike.errors import AskalikeError, MissingExtraError
+from askalike.errors import AskalikeError, optional_module
 from askalike.executors import Numbered, Result, Tag, Task
 from askalike.processes import one_blas_thread
 from askalike.store import copy_forum
@@ -66,10 +66,7 @@ class Ray:
     """
 
     def __init__(self, address: str, folder: Path, workers: int | None = None) -> None:
-        try:
-            self._ray: Any = importlib.import_module("ray")
-        except ImportError as error:
-            raise MissingExtraError("Ray is not installed", "ray") from error
+        self._ray = optional_module("ray", "Ray is not installed", "ray")
         named = address.removeprefix("ray://") if address != "ray" else os.environ.get("RAY_ADDRESS", "")
         try:
             _check_listens(named)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any, BinaryIO, Literal
 import msgspec
 
 from askalike._version import __version__
-from askalike.errors import InputError, MissingExtraError, SettingError
+from askalike.errors import InputError, SettingError, optional_module
 from askalike.files import replace_whole, writing_whole
 from askalike.progress import Progress
 from askalike.readers.frame import ReadContext, Reader, ReadOptions, Rejects
@@ -292,7 +291,4 @@ def archive_of(frame: Any, folder: Path) -> Path:
 
 
 def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingExtraError(f"data frames need {name.split('.')[0]}, which is not installed", "frames") from error
+    return optional_module(name, f"data frames need {name.split('.')[0]}, which is not installed", "frames")

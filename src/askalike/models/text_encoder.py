@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import EncoderError, MissingExtraError
+from askalike.errors import EncoderError, optional_module
 from askalike.text.markup import plain_text
 from askalike.types import Question
 
@@ -134,10 +134,7 @@ class FastEmbedEncoder:
             EncoderError: fastembed knows no such model, or it is not there.
         """
         send_no_telemetry()
-        try:
-            import fastembed
-        except ImportError as error:
-            raise MissingExtraError("the package fastembed is not installed", "fastembed") from error
+        fastembed = optional_module("fastembed", "the package fastembed is not installed", "fastembed")
         known = {
             supported["model"].lower(): str(supported["model"])
             for supported in fastembed.TextEmbedding.list_supported_models()

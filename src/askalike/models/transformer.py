@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import DamagedModelError, MissingExtraError
+from askalike.errors import DamagedModelError, optional_module
 from askalike.models.text_encoder import READ_OF_PAIRS, send_no_telemetry, text_of
 from askalike.models.transformer_folder import Array, Dense, Pooling, TransformerFolder, read_folder, types_of
 from askalike.models.transformer_graph import Precision, serialized_graph
@@ -351,12 +351,8 @@ def relative_buckets(distances: NDArray[np.int64], buckets: int, most: int = 128
 
 
 def _tokenizer(folder: TransformerFolder) -> Tokenize:
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise MissingExtraError(
-            "the package tokenizers is not installed, which reads sentence transformers", "transformers"
-        ) from error
+    missing = "the package tokenizers is not installed, which reads sentence transformers"
+    tokenizers = optional_module("tokenizers", missing, "transformers")
     try:
         tokenizer = tokenizers.Tokenizer.from_str(folder.tokenizer)
     except Exception as error:  # tokenizers raises nothing more precise

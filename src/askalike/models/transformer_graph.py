@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import MissingExtraError, SettingError
+from askalike.errors import SettingError, optional_module
 from askalike.models.transformer_folder import Array, TransformerFolder, layer_names, types_of
 
 Precision = Literal["float32", "int8"]
@@ -68,13 +68,8 @@ def largest_inputs(
 
 
 def _onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as error:
-        raise MissingExtraError(
-            "the package onnx is not installed, which reads sentence transformers", "transformers"
-        ) from error
-    return onnx
+    missing = "the package onnx is not installed, which reads sentence transformers"
+    return optional_module("onnx", missing, "transformers")
 
 
 class _Graph:

@@ -12,7 +12,7 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from askalike.errors import DamagedInputError, FormatError, MissingExtraError, SettingError
+from askalike.errors import DamagedInputError, FormatError, SettingError, optional_module
 from askalike.readers.files import decoded_lines, first_bytes, plain_suffix
 from askalike.readers.frame import Limits, ReadContext, Reader
 from askalike.readers.jsonl import json_objects, load_object
@@ -189,11 +189,8 @@ def _open_json_lines(objects: Iterator[tuple[int, dict[str, object], str]]) -> T
 
 
 def _open_parquet(path: Path, name: str, context: ReadContext) -> Table:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError("Parquet files are read by pyarrow, which is not installed", "parquet") from error
+    missing = "Parquet files are read by pyarrow, which is not installed"
+    pyarrow, parquet = (optional_module(name, missing, "parquet") for name in ("pyarrow", "pyarrow.parquet"))
     try:
         schema = parquet.read_schema(path)
         file = parquet.ParquetFile(path, read_dictionary=_texts_of(schema, pyarrow))

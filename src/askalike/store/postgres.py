@@ -24,8 +24,8 @@ from askalike.errors import (
     ForumNotFoundError,
     ForumVersionError,
     InputError,
-    MissingExtraError,
     SettingError,
+    optional_module,
 )
 from askalike.progress import Progress
 from askalike.store import tables
@@ -341,13 +341,8 @@ def _explained(address: str) -> Iterator[None]:
 
 
 def _psycopg() -> Any:
-    try:
-        import psycopg
-    except ImportError as error:
-        raise MissingExtraError(
-            "the package psycopg is not installed, which speaks to PostgreSQL", "postgresql"
-        ) from error
-    return psycopg
+    missing = "the package psycopg is not installed, which speaks to PostgreSQL"
+    return optional_module("psycopg", missing, "postgresql")
 
 
 @lru_cache(maxsize=1024)

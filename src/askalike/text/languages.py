@@ -26,7 +26,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
-from askalike.errors import MissingExtraError, SettingError
+from askalike.errors import SettingError, optional_module
 from askalike.text.markup import readable
 from askalike.types import Markup, Question, language_code
 
@@ -63,11 +63,8 @@ def known_languages(names: Sequence[str]) -> tuple[str, ...]:
 
 @cache
 def _identifier() -> Any:
-    try:
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
-    except ImportError as error:
-        raise MissingExtraError("a forum in several languages needs py3langid", "languages") from error
-    return LanguageIdentifier.from_model_file(MODEL_FILE)
+    langid = optional_module("py3langid.langid", "a forum in several languages needs py3langid", "languages")
+    return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE)
 
 
 class Detector:

@@ -6,7 +6,6 @@ Source: Mikolov et al. 2013, "Distributed Representations of Words and Phrases a
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +17,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from askalike.errors import DamagedModelError, MissingExtraError, SettingError
+from askalike.errors import DamagedModelError, SettingError, optional_module
 from askalike.files import replace_whole
 from askalike.models.encoders.model import Model
 from askalike.models.vocabulary import UNKNOWN, Vocabulary
@@ -111,10 +110,8 @@ def train_word2vec(
 
 def _gensim() -> Any:
     """Return the module of gensim that trains."""
-    try:
-        return importlib.import_module("gensim.models.word2vec")
-    except ImportError as error:
-        raise MissingExtraError("training word vectors needs gensim, which is not installed", "train") from error
+    missing = "training word vectors needs gensim, which is not installed"
+    return optional_module("gensim.models.word2vec", missing, "train")
 
 
 class _Sentences:

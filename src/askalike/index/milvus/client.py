@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import EngineError, MissingExtraError, SettingError
+from askalike.errors import EngineError, MissingExtraError, SettingError, optional_module
 from askalike.index.cursor import Cursor
 from askalike.store.rows import to_microseconds
 from askalike.types import Filters
@@ -356,11 +356,7 @@ def _parts(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 
 def _pymilvus() -> Any:
-    try:
-        import pymilvus
-    except ImportError as error:
-        raise MissingExtraError("Milvus is asked through pymilvus, which is not installed", "milvus") from error
-    return pymilvus
+    return optional_module("pymilvus", "Milvus is asked through pymilvus, which is not installed", "milvus")
 
 
 def is_refusal(error: BaseException | None) -> bool:

@@ -22,7 +22,6 @@ below BM25 on the dev split of the travel duplicates.
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +33,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from askalike.errors import MissingExtraError, SettingError
+from askalike.errors import SettingError, optional_module
 from askalike.models.term_weighting import BM25, CollectionStatistics, TfIdf, ngrams
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import readable
@@ -167,10 +166,8 @@ def greedy_string_tiling(a: Sequence[Hashable], b: Sequence[Hashable], minimum_m
 
 
 def _rapidfuzz(module: str) -> Any:
-    try:
-        return importlib.import_module(f"rapidfuzz.{module}")
-    except ImportError as error:
-        raise MissingExtraError("distances between strings need rapidfuzz, which is not installed", "train") from error
+    missing = "distances between strings need rapidfuzz, which is not installed"
+    return optional_module(f"rapidfuzz.{module}", missing, "train")
 
 
 FIELDS: Final = ("title", "body", "joined")
@@ -436,10 +433,8 @@ def choose_cost(
 
 
 def _linear_svc() -> Any:
-    try:
-        return importlib.import_module("sklearn.svm").LinearSVC
-    except ImportError as error:
-        raise MissingExtraError("training a ranking SVM needs scikit-learn, which is not installed", "train") from error
+    missing = "training a ranking SVM needs scikit-learn, which is not installed"
+    return optional_module("sklearn.svm", missing, "train").LinearSVC
 
 
 def ranking_groups(features: SimilarityFeatures, examples: Iterable[LabelledCandidates]) -> list[RankingGroup]:
