@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -342,3 +343,14 @@ def test_a_restored_copy_of_a_database_has_an_identity_of_its_own(engine: str, t
 def forum_identity(path: Path) -> str:
     with closing(open_store(ForumLayout(path))) as store:
         return store.identity()
+
+
+def test_without_milvus_lite_a_file_is_refused_with_what_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pymilvus")
+    monkeypatch.setitem(sys.modules, "milvus_lite", None)
+    milvus = Milvus(str(tmp_path / "milvus.db"), "f")
+    with pytest.raises(SettingError, match="Milvus Lite is not installed") as caught:
+        milvus.call("list_collections")
+    assert caught.value.hint.startswith('pip install milvus-lite "setuptools<81"')

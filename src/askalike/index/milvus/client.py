@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import EngineError, MissingExtraError, SettingError, optional_module
+from askalike.errors import EngineError, SettingError, optional_module
 from askalike.index.cursor import Cursor
 from askalike.store.rows import to_microseconds
 from askalike.types import Filters
@@ -150,9 +150,8 @@ class Milvus:
                 try:
                     import milvus_lite  # noqa: F401
                 except ImportError as error:
-                    raise MissingExtraError(
-                        "Milvus Lite is not installed", 'pip install milvus-lite "setuptools<81"'
-                    ) from error
+                    hint = 'pip install milvus-lite "setuptools<81", or name the address of a server'
+                    raise SettingError("Milvus Lite is not installed", hint) from error
                 return pymilvus.MilvusClient(str(path), alias=alias)
         parts = urlsplit(self.address)
         address = str(parts.hostname), parts.port or 19530
