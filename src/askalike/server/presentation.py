@@ -146,10 +146,10 @@ def hit_fields(hit: Hit, wanted: Mapping[str, Set[str]], analyzer: Analyzer) -> 
 
 def answer_fields(answer: Answer, parts: Set[str]) -> dict[str, object]:
     """Return fields of ``HitAnswer``, of the best answer to a hit."""
-    made = {"text": plain_text, "html": safe_html}
+    conversions = {"text": plain_text, "html": safe_html}
     named = asdict(answer) | {"accepted": answer.is_accepted}
     return {
-        part: made[part](answer.body, answer.markup) if part in made else named[part]
+        part: conversions[part](answer.body, answer.markup) if part in conversions else named[part]
         for part in PARTS["best_answer"]
         if part in parts
     }
