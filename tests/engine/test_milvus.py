@@ -351,6 +351,6 @@ def test_without_milvus_lite_a_file_is_refused_with_what_installs_it(
     pytest.importorskip("pymilvus")
     monkeypatch.setitem(sys.modules, "milvus_lite", None)
     milvus = Milvus(str(tmp_path / "milvus.db"), "f")
-    with pytest.raises(SettingError, match="Milvus Lite is not installed") as caught:
+    with pytest.raises(EngineError, match="Milvus Lite is not installed") as caught:
         milvus.call("list_collections")
     assert caught.value.hint.startswith('pip install milvus-lite "setuptools<81"')

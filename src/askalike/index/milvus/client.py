@@ -150,8 +150,8 @@ class Milvus:
                 try:
                     import milvus_lite  # noqa: F401
                 except ImportError as error:
-                    hint = 'pip install milvus-lite "setuptools<81", or name the address of a server'
-                    raise SettingError("Milvus Lite is not installed", hint) from error
+                    hint = 'pip install milvus-lite "setuptools<81"; or name the address of a server'
+                    raise EngineError(f"{self.address} cannot be opened: Milvus Lite is not installed", hint) from error
                 return pymilvus.MilvusClient(str(path), alias=alias)
         parts = urlsplit(self.address)
         address = str(parts.hostname), parts.port or 19530
