@@ -6,6 +6,7 @@ does.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Sequence
@@ -34,10 +35,11 @@ def adapt(forums: Sequence[str], seeds: Sequence[int], device: str, work: Path) 
     """Return what the result file holds.
 
     Args:
-        work: folder of the trainings that are finished; they are not done again.
+        work: folder of the trainings that are finished; they are not done again by the same recipe.
     """
     recipe = read_recipe("default")
     assert isinstance(recipe, Adaptation)
+    digest = hashlib.sha256(recipe.to_json().encode()).hexdigest()[:8]
     values: dict[tuple[str, int], list[float]] = {}
     before: dict[str, list[float]] = {}
     rows: dict[str, Any] = {}
@@ -46,7 +48,7 @@ def adapt(forums: Sequence[str], seeds: Sequence[int], device: str, work: Path) 
         if name not in rows:
             before[name] = measure(GeneralEncoder(bundled_folder()).encode_document, queries)
             rows[name] = {"queries": len(queries), "ndcg@5": _percent(fmean(before[name])), "seeds": {}}
-        finished = work / f"{name}-{seed}.json"
+        finished = work / f"{name}-{seed}-{digest}.json"
         if not finished.exists():
             began = time.monotonic()
             encoder, row = _adapted(name, recipe, seed, device, work / f"{name}-{seed}")
