@@ -171,11 +171,16 @@ def as_texts(words: WordPiece, texts: Sequence[str]) -> Any:
     return Texts(np.concatenate(ids), np.concatenate([[0], np.cumsum([len(text) for text in ids])]))
 
 
-def test_torch_gives_the_vectors_of_the_runtime(bundled: Path) -> None:
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_torch_gives_the_vectors_of_the_runtime(bundled: Path, kind: Any) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
+    from askalike.training.encoder import arithmetic
+
     network, words = network_of(bundled)
     sides = np.array([[row, -1] for row in range(len(TEXTS))])
-    vectors = network.views(as_texts(words, TEXTS), sides).detach().numpy()
+    with arithmetic(kind):
+        vectors = network.views(as_texts(words, TEXTS), sides).detach().numpy()
+    assert vectors.dtype == np.float32
     cosines = np.einsum("nd,nd->n", vectors, GeneralEncoder(bundled, threads=1).encode_document(TEXTS))
     assert cosines.min() > 0.99
 
@@ -293,6 +298,24 @@ def test_questions_that_are_left_out_are_in_no_batch(bundled: Path) -> None:
     corpus = corpus_of(data, texts_of(data, lambda text: words.encode(text, 32)[1:-1], lambda _: None), {})
     trained = Contrastive(network, corpus, tiny_recipe().stages[0].options)
     assert 0 not in np.concatenate(trained.batches(0, 0))[:, 4:]
+
+
+def test_an_epoch_draws_at_most_so_many_of_all_batches(bundled: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    from askalike.training.adaptation import texts_of
+    from askalike.training.corpus import corpus_of
+    from askalike.training.objectives import Contrastive
+
+    network, words = network_of(bundled)
+    data = tiny_data()
+    corpus = corpus_of(data, texts_of(data, lambda text: words.encode(text, 32)[1:-1], lambda _: None), {})
+    options = replace(tiny_recipe().stages[0].options, batch_size=2)
+    whole = Contrastive(network, corpus, options).batches(0, 0)
+    limited = [Contrastive(network, corpus, replace(options, max_batches=2)).batches(epoch, 0) for epoch in range(20)]
+    assert len(whole) > 2
+    assert {len(batches) for batches in limited} == {2}
+    drawn = {tuple(row) for batches in limited for batch in batches for row in batch.tolist()}
+    assert drawn == {tuple(row) for batch in whole for row in batch.tolist()}
 
 
 def test_the_rank_of_an_own_body_by_hand() -> None:
