@@ -1,17 +1,20 @@
 """RAMN over the states of word2vec, autoencoders and transformers; no score chooses anything.
 
 Command: ``OMP_NUM_THREADS=1 python -m benchmarks.ramn_states --out FOLDER [--states NAME] [--transformer NAME=FOLDER]``
-on SemEval Task 3 B, and with ``--set travel`` or ``--set slicer`` on the judged sets of ``askalike reproduce das2016``.
+on SemEval Task 3 B; with ``--set travel`` or ``--set slicer`` on the judged sets of ``askalike reproduce das2016``;
+with ``--set pools`` on the graded pools and the drawn queries of ``recipes.scorer``.
 
 Weights, α (the paper's .035) and the floor are fixed beforehand (``askalike.papers.zhang2018.states``). word2vec, the
-untrained encoder and the attention autoencoder learn from the 1,613 questions of SemEval's training files, with as many
-seeds each; ``--states`` names some of these, and the bundled encoder is always measured. FOLDER is that of ``askalike
-reproduce zhang2018``, whose finished trainings are taken. A transformer is a folder of the sentence-transformers kind;
-it reads 128 pieces, in bfloat16, and its states are kept in FOLDER.
+untrained encoder, the attention autoencoder and an RCNN learn from the 1,613 questions of SemEval's training files,
+with as many seeds each; ``--states`` names some of these, and the bundled encoder is always measured. The RCNN learns
+as ``lei2016`` pre-trains it, by writing titles from titles and bodies, over the stems that the autoencoder reads.
+FOLDER is that of ``askalike reproduce zhang2018``, whose finished trainings are taken. A transformer is a folder of the
+sentence-transformers kind; it reads 128 pieces, in bfloat16, and its states are kept in FOLDER.
 
 On the others nothing is trained: transformers alone are measured, how often a word occurs is counted in the forum's
-questions, and the rank is the place among the twenty candidates of the forum's own search by words. Writes
-``results/ramn-states.json``, or ``results/ramn-states-SET.json``.
+questions (of the pools: in those that were judged), and the rank is the place among the candidates by the forum's own
+search by words. Of a pool, what is related or more is relevant. Writes ``results/ramn-states.json``, or
+``results/ramn-states-SET.json``.
 """
 
 from __future__ import annotations
@@ -21,31 +24,43 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from math import floor
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from recipes.folders import DATA, need_data
+from recipes.scorer.pairs import graded, open_forum
 
 from askalike.data import general_folder
+from askalike.evaluation import evaluate
 from askalike.evaluation.forum.tasks import RerankTask, bm25_run
 from askalike.models.general import general_encoder
 from askalike.models.vocabulary import QuestionReader
 from askalike.papers.das2016 import data as das2016
-from askalike.papers.harness import Outcome, Row, RowResult, compare_rows, judged
+from askalike.papers.harness import Outcome, Row, RowResult, compare_rows
 from askalike.papers.zhang2018.autoencoders import PlainWords, StateTrainer
 from askalike.papers.zhang2018.data import read_data
 from askalike.papers.zhang2018.ramn import Floats, Similarity
 from askalike.papers.zhang2018.rows import States
 from askalike.papers.zhang2018.states import ContextualWords, FixedRamn, MeanStates, TokenStates, VectorSource
 from askalike.papers.zhang2018.table import MEASURES, rank_bm25_run
-from askalike.training.recipe import network_recipe
-from askalike.types import Run
+from askalike.search.settings import MAX_HITS
+from askalike.training.recipe import DecodingOptions, Recipe, network_recipe
+from askalike.types import Query, Question, Run
 from benchmarks.record import option_parser, write
 
 SIZE: Final = 1613
 PIECES: Final = 128
-LEARNED: Final[dict[str, States]] = {"word2vec": "word2vec", "untrained": "untrained", "autoencoder": "attention"}
+LEARNED: Final[dict[str, States]] = {
+    "word2vec": "word2vec",
+    "untrained": "untrained",
+    "autoencoder": "attention",
+    "rcnn": "attention",
+}
+"""Name → what a trainer of that name is asked for; the RCNN's trainer has a recipe of its own."""
+KINDS: Final = ("pool", "drawn")
+POOL_MEASURES: Final = (*MEASURES, "ndcg@5")
 SIMILARITIES: Final[tuple[Similarity, ...]] = ("dot", "cosine")
 LAYER_PAIRS: Final = (("mismatch", "base"), ("rank", "mismatch"), ("bm25", "rank"), ("sum", "control"))
 """Layers of the same states that are compared, the first said to be above the second."""
@@ -106,7 +121,7 @@ def main() -> None:
     """Write ``results/ramn-states.json``."""
     parser = option_parser(__doc__)
     parser.add_argument("--out", type=Path, required=True, help="the folder of askalike reproduce zhang2018")
-    parser.add_argument("--set", choices=("semeval", "travel", "slicer"), default="semeval")
+    parser.add_argument("--set", choices=("semeval", "travel", "slicer", "pools"), default="semeval")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--states", action="append", choices=LEARNED, help="of what is learned; default: all")
     parser.add_argument("--transformer", action="append", default=[], metavar="NAME=FOLDER")
@@ -115,12 +130,18 @@ def main() -> None:
     encoders = {"bundled": bundled} | {name: transformer(Path(folder)) for name, folder in named.items()}
     recipe = network_recipe("ramn")
     learned: dict[str, Iterable[VectorSource]] = {}
+    texts: Sequence[Question]
     if options.set == "semeval":
         data = read_data(need_data("semeval-task3-b"))
         tasks, texts = data.tasks(), data.first(SIZE)
         trainer = StateTrainer(recipe, data, options.out, SIZE, threads=1)
+        trainers = {"rcnn": replace(trainer, recipe=rcnn_recipe(recipe), out=options.out / "rcnn")}
         for name in options.states or LEARNED:
-            learned[name] = map(MeanStates, map(partial(trainer.source, LEARNED[name]), range(options.seeds)))
+            source = partial(trainers.get(name, trainer).source, LEARNED[name])
+            learned[name] = map(MeanStates, map(source, range(options.seeds)))
+    elif options.set == "pools":
+        tasks = pool_tasks()
+        texts = tasks[0].statistics
     else:
         sets = {judged_set.name: judged_set for judged_set in das2016.read_data(DATA, has_pairs=False).sets}
         tasks, texts = tuple(map(with_places, sets[options.set].tasks())), sets[options.set].dev.statistics
@@ -150,6 +171,47 @@ def main() -> None:
     write(name, command, {"texts": len(texts), "rows": rows, "compared": list(comparisons(results, tasks))})
 
 
+def rcnn_recipe(recipe: Recipe) -> Recipe:
+    """Return the pre-training of ``lei2016`` without marked pairs, over the words that another recipe reads."""
+    paper = network_recipe("lei2016")
+    stage, options = paper.stages[0], paper.stages[0].options
+    assert isinstance(options, DecodingOptions)
+    stage = replace(stage, options=replace(options, contexts=("title", "body")))
+    return replace(paper, word_limit=recipe.word_limit, stems=recipe.stems, stages=(stage,))
+
+
+def pool_tasks() -> tuple[RerankTask, ...]:
+    """Return the graded pools and the drawn queries, each as a task whose candidates are in the order of words.
+
+    A grade g counts 2^g - 1, halves rounded up.
+    """
+    rows = [row for row in graded() if row[0] in KINDS]
+    questions: dict[str, Question] = {}
+    queries: dict[str, dict[str, Question]] = {kind: {} for kind in KINDS}
+    given: dict[str, Run] = {kind: {} for kind in KINDS}
+    qrels: dict[str, dict[str, dict[str, int]]] = {kind: {} for kind in KINDS}
+    for name in sorted({forum for _, forum, *_ in rows}):
+        with open_forum(name) as forum:
+            for kind, _, identifier, form, grades in (row for row in rows if row[1] == name):
+                read = forum.store.questions_by_id([identifier, *grades])
+                query = read[identifier] if form == "title and body" else Question("", read[identifier].title)
+                wanted = Query(query.title, query.body, query.markup, MAX_HITS, ranker="words")
+                score_of = dict(forum.indexes.ranking(wanted))
+                ids = sorted(grades.keys() & read.keys(), key=lambda key: (-score_of.get(key, 0.0), key))
+                candidates = {f"{name} {key}": read[key] for key in ids}
+                key = f"{name} {identifier}"
+                questions |= candidates
+                queries[kind][key] = query
+                given[kind][key] = [(own, 1 / place) for place, own in enumerate(candidates, start=1)]
+                gains = [2 ** floor(grades[key] + 0.5) - 1 for key in ids]
+                qrels[kind][key] = dict(zip(candidates, gains, strict=True))
+    everything = tuple(questions.values())
+    return tuple(
+        RerankTask(f"pools {kind}", "askubuntu", queries[kind], questions, given[kind], qrels[kind], everything)
+        for kind in KINDS
+    )
+
+
 def with_places(task: RerankTask) -> RerankTask:
     """Return the task whose candidates have 1 / their place as their score, as the search engine's are read."""
     rankings = {
@@ -177,8 +239,17 @@ def rows_of(
 
 def result_of(name: str, tasks: Sequence[RerankTask], by_seed: Sequence[dict[str, Run]]) -> RowResult[Row]:
     """Return a row's means over seeds and queries."""
-    outcomes = [Outcome(name, seed, "", judged(tasks, runs, MEASURES)) for seed, runs in enumerate(by_seed)]
-    return RowResult.of(Row(name, name.split("-")[0], is_drawn=len(by_seed) > 1), outcomes, None, MEASURES)
+    measures = POOL_MEASURES if tasks[0].name.startswith("pools") else MEASURES
+    outcomes = [
+        Outcome(
+            name,
+            seed,
+            "",
+            {task.name: evaluate(task.qrels, runs[task.name], task.protocol, measures).per_query for task in tasks},
+        )
+        for seed, runs in enumerate(by_seed)
+    ]
+    return RowResult.of(Row(name, name.split("-")[0], is_drawn=len(by_seed) > 1), outcomes, None, measures)
 
 
 def comparisons(results: dict[str, RowResult[Row]], tasks: Sequence[RerankTask]) -> Iterator[dict[str, Any]]:

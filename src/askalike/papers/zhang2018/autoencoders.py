@@ -72,7 +72,7 @@ class StateTrainer:
     """Trains the sources of states, or finds those that are finished; a training that was stopped goes on.
 
     Args:
-        recipe: of the attention autoencoder.
+        recipe: of the encoder that learns; the paper's is the attention autoencoder.
         data: texts to learn from, and dev, which is only measured.
         size: texts that are learned from, the first ones; 0 for all.
     """
@@ -105,7 +105,7 @@ class StateTrainer:
 
         folder = self.out / f"{states}-{self.size or 'all'}-seed{seed}"
         if not (folder / "model").is_dir():
-            kind: Kind = "gru" if states == "gru" else "attention"
+            kind: Kind = "gru" if states == "gru" else self.recipe.encoder.kind
             recipe = replace(self.recipe, encoder=replace(self.recipe.encoder, kind=kind, pooling="mean"))
             dev = {self.data.dev.name: candidate_task(self.data.dev)}
             learned = TrainingData(self.data.first(self.size), dev=dev)
