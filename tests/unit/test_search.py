@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_lowercase
@@ -25,7 +24,7 @@ from askalike.search import (
     Searcher,
     SearchSettings,
 )
-from askalike.search.candidates import find_candidates, needed_by_words
+from askalike.search.candidates import find_candidates
 from askalike.search.correction import KnownWords
 from askalike.search.engine import DuplicateLinks, TermStatistics
 from askalike.search.query import TermCounts, weigh
@@ -390,37 +389,3 @@ def test_an_unknown_ranker_is_refused_with_the_choices() -> None:
 def test_join_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(SettingError, match="weight from 0 to 1"):
         JoinSettings(**wrong)  # type: ignore[arg-type]
-
-
-def test_what_meaning_alone_found_is_scored_by_words_where_it_may_be_among_the_best() -> None:
-    # words: most 10, least 4; of the others at most 4 / 10. With w = .5 the sums of 1 and 2 are .5 · .2 + .5 · 1 = .6
-    # and .5 · .1 + .5 · .4 = .25; 7 has .5 · .9 = .45 at least, 8 .5 · .2 = .1, 9 .5 · .05 = .025.
-    # The second best of these is .45; 8 may reach .1 + .5 · .4 = .3 < .45, and 7 .65: it alone is scored.
-    matched = [(1, 10.0), (2, 4.0)]
-    near = {1: 0.2, 7: 0.9, 8: 0.2, 9: 0.05}
-    known = dict(matched)
-    assert needed_by_words(matched, 2, known, near, [7, 8, 9], 2, 0.5, {2: 0.1}) == [7]
-    assert needed_by_words(matched, 2, known, near, [7, 8, 9], 3, 0.5, {2: 0.1}) == [7, 8]  # the third best is .25
-    assert needed_by_words(matched, 2, known, near, [7, 8, 9], 9, 0.5, {2: 0.1}) == [7, 8, 9]  # all are among so many
-    assert needed_by_words(matched, 3, known, near, [7, 8, 9], 2, 0.5, {2: 0.1}) == []  # no other has a word
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_best_are_the_same_where_only_what_may_be_among_them_is_scored(seed: int) -> None:
-    chance = random.Random(seed)
-    bm25 = {key: round(chance.uniform(0, 9), 1) for key in range(60)}
-    cosines = {key: round(chance.uniform(-0.2, 1), 2) for key in range(60)}
-    matched = [one for one in best(bm25, 40) if one[1]]
-    near = best(cosines, 10)
-    keys = list(dict.fromkeys([key for key, _ in (*matched[:10], *near)]))
-    unmatched = [key for key in keys if key not in dict(matched[:10])]
-    known = dict(matched[:10])
-    far = {key: cosines[key] for key in keys if key not in dict(near)}
-    scored = needed_by_words(matched, 40, known, dict(near), unmatched, 5, 0.4, far)
-    known.update((key, bm25[key]) for key in scored)
-
-    def first(lexical: Mapping[int, float]) -> list[int]:
-        sums = {key: 0.4 * cosines[key] + 0.6 * lexical.get(key, 0.0) / matched[0][1] for key in keys}
-        return [key for key, _ in best(sums, 5)]
-
-    assert first(known) == first(bm25)

@@ -12,8 +12,6 @@ The weighted sum of a query q and a candidate p is ``w · cos(q, p) + (1 - w) ·
 
 from __future__ import annotations
 
-import heapq
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -29,10 +27,6 @@ from askalike.search.scorer import Compared, Scoring, probability, scorers
 from askalike.search.settings import MAX_HITS, OWN, JoinSettings
 from askalike.search.texts import Text
 from askalike.types import Correction, Filters, Query, Question
-
-DEEPER: Final = 4
-"""Where the best of the weighted sum alone are read, so many times more are asked of words than are candidates. It
-takes hardly longer, and tells of most that meaning found what they have by words, and of the others how little."""
 
 BY_WORDS: Final = 3
 """So many of the best by words are compared, however far their meaning is: a rare word may be all that was asked."""
@@ -60,6 +54,7 @@ class Candidates:
         is_complete: no other question can be a hit.
         reranked_by: the name of what put them in another order; "" for nothing.
         notice: what the asker should know of the answer.
+        weights: term → weight; always the same object, by which an index knows that it has added them up.
     """
 
     query: Query
@@ -79,11 +74,10 @@ class Candidates:
     is_complete: bool = False
     reranked_by: str = ""
     notice: str = ""
+    weights: Mapping[str, float] = field(init=False)
 
-    @property
-    def weights(self) -> dict[str, float]:
-        """Return term → weight."""
-        return {term: weighed.weight for term, weighed in self.terms.items()}
+    def __post_init__(self) -> None:
+        self.weights = {term: weighed.weight for term, weighed in self.terms.items()}
 
     def depth(self, join: JoinSettings) -> int:
         """Return how many candidates are taken of words and of meaning."""
@@ -141,61 +135,21 @@ def _join_sources(engine: Engine, table: Candidates, near: Sequence[Candidate], 
     """Fill a table with the best of the weighted sum, of the union of the best by words and of the nearest."""
     depth, count = table.depth(join), max(join.scored, table.wanted)
     weight = 0.0 if table.vector is None else join.cosine_weight
-    matched = engine.lexical(table.weights, DEEPER * depth, table.query.filters)
-    bm25, cosines = dict(matched[:depth]), dict(near)
+    matched = engine.lexical(table.weights, depth, table.query.filters)
+    bm25, cosines = dict(matched), dict(near)
     keys = list(dict.fromkeys([*bm25, *cosines]))
     unmatched = [key for key in keys if key not in bm25]
-    far = [] if table.vector is None else [key for key in keys if key not in cosines]
-    by_meaning = engine.cosines(table.vector, far) if table.vector is not None and far else {}
-    if needed := needed_by_words(matched, DEEPER * depth, bm25, cosines, unmatched, count, weight, by_meaning):
-        bm25.update(engine.lexical_scores(table.weights, needed))
-    cosines.update(by_meaning)
-    is_exhausted = len(matched) < depth and len(near) < depth
+    if unmatched and len(matched) == depth:  # else no other question has a word
+        bm25.update(engine.lexical_scores(table.weights, unmatched))
+    far = [key for key in keys if key not in cosines]
+    if table.vector is not None and far:
+        cosines.update(engine.cosines(table.vector, far))
     table.keys = np.array(keys, np.int64)
     table.components = {"bm25": np.array([bm25.get(key, 0.0) for key in keys])}
     if table.ranker.reads_vectors:
         table.components["cosine"] = np.array([cosines.get(key, 0.0) for key in keys])
     keep_best_of_sum(table, weight, count)
-    table.is_complete = is_exhausted and len(keys) <= count
-
-
-def needed_by_words(
-    matched: Sequence[Candidate],
-    limit: int,
-    bm25: dict[int, float],
-    near: Mapping[int, float],
-    unmatched: Sequence[int],
-    count: int,
-    weight: float,
-    cosines: Mapping[int, float],
-) -> list[int]:
-    """Return which of the questions that meaning alone found have still to be scored by words: mostly none.
-
-    What ``matched`` tells of them is noted. The others have no more by words than the last of it; one that would not be
-    among the ``count`` best with that much is not scored::
-
-        w · cos(q, p) + (1 - w) · least / most < the count-th of the sums that are known, and of w · cos of the others
-
-    Args:
-        matched: best by words; fewer than ``limit`` where no other has a word.
-        bm25: of the candidates that words found; those of ``unmatched`` that ``matched`` has are added.
-        near: cosines of the candidates that meaning found.
-        cosines: of those that words alone found.
-    """
-    if not unmatched:
-        return []
-    deeper = dict(matched)
-    bm25.update((key, deeper[key]) for key in unmatched if key in deeper)
-    others = [key for key in unmatched if key not in deeper]
-    if len(matched) < limit:
-        return []
-    (_, most), (_, least) = matched[0], matched[-1]
-    sums = [weight * near[key] for key in others]
-    for key, score in bm25.items():
-        sums.append(weight * near.get(key, cosines.get(key, 0.0)) + (1.0 - weight) * (score / most))
-    bound = heapq.nlargest(count, sums)[-1] if len(sums) >= count else -math.inf
-    rest = (1.0 - weight) * (least / most)
-    return [key for key in others if weight * near[key] + rest >= bound]
+    table.is_complete = len(matched) < depth and len(near) < depth and len(keys) <= count
 
 
 def keep_best_of_sum(table: Candidates, weight: float, count: int) -> None:
