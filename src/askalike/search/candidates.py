@@ -28,6 +28,10 @@ from askalike.search.settings import MAX_HITS, OWN, JoinSettings
 from askalike.search.texts import Text
 from askalike.types import Correction, Filters, Query, Question
 
+DEEPER: Final = 4
+"""So many times more are asked of words than are candidates: it takes hardly longer, and tells of most that meaning
+found what they have by words."""
+
 BY_WORDS: Final = 3
 """So many of the best by words are compared, however far their meaning is: a rare word may be all that was asked."""
 
@@ -135,11 +139,11 @@ def _join_sources(engine: Engine, table: Candidates, near: Sequence[Candidate], 
     """Fill a table with the best of the weighted sum, of the union of the best by words and of the nearest."""
     depth, count = table.depth(join), max(join.scored, table.wanted)
     weight = 0.0 if table.vector is None else join.cosine_weight
-    matched = engine.lexical(table.weights, depth, table.query.filters)
+    matched = engine.lexical(table.weights, DEEPER * depth, table.query.filters)
     bm25, cosines = dict(matched), dict(near)
-    keys = list(dict.fromkeys([*bm25, *cosines]))
+    keys = list(dict.fromkeys([*(key for key, _ in matched[:depth]), *cosines]))
     unmatched = [key for key in keys if key not in bm25]
-    if unmatched and len(matched) == depth:  # else no other question has a word
+    if unmatched and len(matched) == DEEPER * depth:  # else no other question has a word
         bm25.update(engine.lexical_scores(table.weights, unmatched))
     far = [key for key in keys if key not in cosines]
     if table.vector is not None and far:
