@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before any test loads what reads them
@@ -41,6 +42,24 @@ def words_alone() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("askalike.models.encoder_settings.general_folder", lambda: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def encoded_homenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a forum of the package's questions, indexed by default settings once for all processes: to be copied."""
+    from askalike import Forum
+    from askalike.data import bundled_forum
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    path, whole = folder / "encoded-homenet.forum", folder / "encoded-homenet.whole"
+    with FileLock(folder / "encoded-homenet.lock"):
+        if not whole.exists():
+            with Forum.create(path) as forum:
+                forum.load(bundled_forum())
+            whole.touch()
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,10 @@ from tools.reference import EXAMPLES, cli_document
 from tools.render import RESULTS, load
 from tools.tables import TABLES, filled, pages, shown
 
-from askalike import Forum
 from askalike.cli.application import COMMANDS
 from askalike.cli.display import console
 from askalike.cli.main import main
-from askalike.data import bundled_forum, general_folder
+from askalike.data import general_folder
 from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.evaluation.files import FORMATS
 from askalike.evaluation.forum.evaluation import SYSTEMS
@@ -119,13 +119,12 @@ def test_the_readme_shows_its_result_by_line_20() -> None:
 
 @WITH_MODEL
 def test_the_readmes_screen_is_what_the_command_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    encoded_homenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     typed, *shown = blocks(REPOSITORY / "README.md", "console")[0].splitlines()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(console, "_width", 80)  # whatever the terminal of who runs the tests has
-    with Forum.create("homenet.forum") as forum:
-        forum.load(bundled_forum())
+    shutil.copytree(encoded_homenet, "homenet.forum")
     monkeypatch.setattr("sys.argv", shlex.split(typed.removeprefix("$ ")))
     with contextlib.suppress(SystemExit):
         main()

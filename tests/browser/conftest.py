@@ -11,6 +11,7 @@ import importlib.util
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,6 @@ from tests.browser.hostile import hostile_answers, hostile_questions
 from tools.serving import serving
 
 from askalike import Forum
-from askalike.data import bundled_forum
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -94,13 +94,14 @@ def foreign() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="package")
-def service(browser: Browser, foreign: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def service(
+    browser: Browser, foreign: Site, encoded_homenet: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     from askalike.server.app import build
     from askalike.server.settings import Limits, ServeSettings
 
-    path = tmp_path_factory.mktemp("browser") / "homenet.forum"
-    with Forum.create(path) as forum:
-        forum.load(bundled_forum())
+    path = Path(shutil.copytree(encoded_homenet, tmp_path_factory.mktemp("browser") / "homenet.forum"))
+    with Forum.open(path) as forum:
         forum.add(hostile_questions())
         forum.store.add_answers(hostile_answers())
     application = build(ServeSettings(str(path), allow_origins=(foreign.address,), limits=Limits(rate=0.0)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,9 +27,9 @@ REPEATED = {"q1136", "q1177"}
 
 
 @pytest.fixture(scope="module")
-def homenet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
-    with Forum.create(tmp_path_factory.mktemp("forums") / "homenet.forum") as forum:
-        forum.load(bundled_forum())
+def homenet(encoded_homenet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
+    path = shutil.copytree(encoded_homenet, tmp_path_factory.mktemp("forums") / "homenet.forum")
+    with Forum.open(path) as forum:
         yield forum
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,11 +17,8 @@ from askalike.data import bundled_forum
 
 
 @pytest.fixture(scope="module")
-def homenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("cli") / "homenet.forum"
-    with Forum.create(path) as forum:
-        forum.load(bundled_forum())
-    return path
+def homenet(encoded_homenet: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(encoded_homenet, tmp_path_factory.mktemp("cli") / "homenet.forum"))
 
 
 def test_demo_indexes_answers_three_questions_and_says_what_next(run: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,17 +19,15 @@ from tests.command import Run
 from askalike import Answer, Forum, ForumSettings, Link, Question
 from askalike.cli import messages as cli_messages
 from askalike.cli.main import main
-from askalike.data import bundled_forum
 from askalike.errors import UnknownIdError
 
 ASKED = "ssh asks for the passphrase of my key every single time"
 
 
 @pytest.fixture(scope="module")
-def homenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("commands") / "homenet.forum"
-    with Forum.create(path) as forum:
-        forum.load(bundled_forum())
+def homenet(encoded_homenet: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = Path(shutil.copytree(encoded_homenet, tmp_path_factory.mktemp("commands") / "homenet.forum"))
+    with Forum.open(path) as forum:
         list(forum.pairs.duplicates(1.0))  # compares all questions
     return path
 

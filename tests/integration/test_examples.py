@@ -13,7 +13,7 @@ from tools.screenshots import TITLE
 
 from askalike import Forum, Query
 from askalike.cli.demo import QUESTIONS
-from askalike.data import bundled_forum, general_folder
+from askalike.data import general_folder
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/tutorial.md")
@@ -56,11 +56,8 @@ def near_copies(forum: Forum, query: str, shown: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def homenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("examples") / "homenet.forum"
-    with Forum.create(path) as forum:
-        forum.load(bundled_forum())
-    return path
+def homenet(encoded_homenet: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(encoded_homenet, tmp_path_factory.mktemp("examples") / "homenet.forum"))
 
 
 @WITH_MODEL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +15,6 @@ import pytest
 from tests.embedding_server import WordHashes
 
 from askalike import Filters, Forum, ForumSettings, Hit, Query, Question
-from askalike.data import bundled_forum
 from askalike.errors import FormatError, NotLearnedError, SettingError
 from askalike.types import Hits
 
@@ -24,9 +24,9 @@ WORDS = ForumSettings(has_vectors=False)
 
 
 @pytest.fixture(scope="module")
-def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
-    with Forum.create(tmp_path_factory.mktemp("notebook") / "homenet.forum") as forum:
-        forum.load(bundled_forum())
+def forum(encoded_homenet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
+    path = shutil.copytree(encoded_homenet, tmp_path_factory.mktemp("notebook") / "homenet.forum")
+    with Forum.open(path) as forum:
         yield forum
 
 

@@ -17,10 +17,8 @@ import msgspec
 import pytest
 from tools.serving import serving
 
-from askalike import Forum
 from askalike.cli.application import COMMANDS
 from askalike.cli.main import MESSAGES
-from askalike.data import bundled_forum
 from askalike.operations import OPERATIONS, service_document
 from askalike.server.app import build
 from askalike.server.guards import Keys
@@ -37,10 +35,8 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("documents") / "home.forum"
-    with Forum.create(folder) as forum:
-        forum.load(bundled_forum())
+def address(encoded_homenet: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = Path(shutil.copytree(encoded_homenet, tmp_path_factory.mktemp("documents") / "home.forum"))
     _, secret = Keys(folder).add("documents", "write")
     with pytest.MonkeyPatch.context() as patch, serving(build(ServeSettings(str(folder)))) as found:
         patch.setenv("ASKALIKE_KEY", secret)

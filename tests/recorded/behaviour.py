@@ -22,7 +22,7 @@ FOLDER: Final = Path(__file__).parent
 SEARCHES: Final = FOLDER / "searches.json"
 CONTRACT: Final = FOLDER / "contract.json"
 DATA: Final = FOLDER.parents[2] / "shared" / "data"
-SLICER_TOPICS: Final = 3_000
+SLICER_TOPICS: Final = 1_500
 QUERIES: Final = {"bundled": 70, "travel": 65, "slicer": 65}
 """Forum → how many of its questions are searched for, each without itself; every second one with its body."""
 

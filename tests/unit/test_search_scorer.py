@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askalike import Forum, Question
-from askalike.data import bundled_forum, general_folder
+from askalike.data import general_folder
 from askalike.errors import DamagedModelError
 from askalike.search.differences import DIFFERENCES, closeness
 from askalike.search.features import ENOUGH, FEATURES, TYPICAL, ReadQuery, features, rarity
@@ -259,10 +260,10 @@ def test_a_changed_file_is_refused(change: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
-    with Forum.create(tmp_path_factory.mktemp("scored") / "f") as made:
-        made.load(bundled_forum())
-        yield made
+def forum(encoded_homenet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
+    path = shutil.copytree(encoded_homenet, tmp_path_factory.mktemp("scored") / "f")
+    with Forum.open(path) as forum:
+        yield forum
 
 
 @needs_model
