@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -38,12 +39,18 @@ class WordHashes:
         return self.vectors(texts)
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        found = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
             for word in text.lower().split():
-                seed = hashlib.sha256((self.name + SAME.get(word, word)).encode()).digest()[:4]
-                found[row] += np.random.default_rng(list(seed)).standard_normal(self.dimensions)
-        return found
+                vectors[row] += direction_of(self.name + SAME.get(word, word), self.dimensions)
+        return vectors
+
+
+@lru_cache(1 << 16)
+def direction_of(word: str, dimensions: int) -> NDArray[np.float64]:
+    """Return numbers drawn by the hash of a word.  # (D,)"""
+    seed = hashlib.sha256(word.encode()).digest()[:4]
+    return np.random.default_rng(list(seed)).standard_normal(dimensions)
 
 
 class EmbeddingServer(ThreadingHTTPServer):
