@@ -37,6 +37,7 @@ from askalike.readers.frame import ReadContext, ReadOptions
 from askalike.readers.table import Row, Table, batch_rows, choose_columns, is_headerless, open_table, row_questions
 from askalike.readers.values import Unreadable, check_has_text
 from askalike.records import batches
+from askalike.search.thresholds import check_minimum, parse_minimum
 from askalike.text.markup import plain_text
 from askalike.text.settings import TextSettings
 from askalike.types import Markup, Question
@@ -167,47 +168,32 @@ def deduplicate(
         >>> result.kept, [(repeat.row, repeat.kept_row, repeat.is_identical) for repeat in result.removed]
         (['Wifi drops at night', 'Boil eggs'], [(2, 0, True)])
     """
-    minimum = checked_minimum(minimum)
+    least = parse_minimum(minimum)
+    if not isinstance(least, float):
+        hint = "a forum with labelled pairs proves one: forum.thresholds.find(precision=0.9, labels=pairs)"
+        raise SettingError(f"the minimum is {minimum}, and rows without judged pairs promise nothing", hint)
+    check_minimum(least, LEAST)
     if into is not None and not isinstance(data, str | os.PathLike):
         raise SettingError("into= was given without a path to read", "leave it out: what is kept is returned")
     shown = progress or SilentProgress()
     read = ReadContext(ReadOptions(mapping=columns or {}, markup=markup), notice=shown.notice)
     source = _source(data, into, read)
-    settings = ForumSettings(has_vectors=minimum < 1)
+    settings = ForumSettings(has_vectors=least < 1)
     with (
         tempfile.TemporaryDirectory(prefix="askalike-") as folder,
         Forum.create(
             Path(folder) / "forum",
             text=text,
             settings=settings,
-            encoder=encoder if minimum < 1 else None,
+            encoder=encoder if least < 1 else None,
             executor=executor,
         ) as forum,
     ):
         rows, unread = _fill(forum, source.questions, shown)
-        removed = list(_removals(forum, minimum, source.id_of, shown))
+        removed = list(_removals(forum, least, source.id_of, shown))
     kept = source.keep({removal.row for removal in removed})
     unread_rows = [UnreadRow(row, source.id_of(row), reason) for row, reason in unread]
-    return Deduplication(kept, rows, removed, unread_rows, minimum)
-
-
-def checked_minimum(minimum: float | str) -> float:
-    """Return the least probability of two questions of a group.
-
-    Raises:
-        SettingError: it is none, or a promise, which takes judged pairs.
-    """
-    expected = f"expected a probability from {LEAST:g} to 1"
-    try:
-        least = float(minimum)
-    except (TypeError, ValueError):
-        if not str(minimum).startswith(("precision:", "recall:")):
-            raise SettingError(f"the minimum is {minimum!r}", expected) from None
-        hint = f"{expected}; a forum with labelled pairs proves one: forum.thresholds.find(precision=0.9, labels=pairs)"
-        raise SettingError(f"the minimum is {minimum}, and rows without judged pairs promise nothing", hint) from None
-    if not LEAST <= least <= 1:
-        raise SettingError(f"the minimum is {least:g}", expected)
-    return least
+    return Deduplication(kept, rows, removed, unread_rows, least)
 
 
 def _source(data: Any, into: str | Path | None, context: ReadContext) -> _Source:
@@ -262,7 +248,7 @@ def _removals(forum: Forum, minimum: float, id_of: Callable[[int], Any], progres
     text_of = {num: nums[0] for nums in same_texts for num in nums}
     probabilities = {
         frozenset((text_of.get(pair.first, pair.first), text_of.get(pair.second, pair.second))): pair.score
-        for pair in (forum.pairs.store.among(None, LEAST) if groups else ())
+        for pair in (forum.pairs.store.of(minimum=LEAST) if groups else ())
     }
     for num in sorted(kept_of, key=rows.__getitem__):
         kept = kept_of[num]

@@ -315,6 +315,11 @@ class Filters:
             object.__setattr__(self, "languages", tuple(sorted(set(map(language_code, self.languages)) - {""})))
 
     @property
+    def has_tags_or_dates(self) -> bool:
+        """Return whether they ask for what an index of words knows of a question."""
+        return bool(self.tags or self.exclude_tags or self.before or self.after)
+
+    @property
     def has_states(self) -> bool:
         """Return whether it matters if a question is answered or closed, or in which language it is."""
         return self.is_answered is not None or self.is_closed is not None or bool(self.languages)

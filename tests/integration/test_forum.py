@@ -322,7 +322,7 @@ def test_a_search_takes_a_title_and_says_what_else_was_given(tmp_path: Path) -> 
             forum.search(wrong)
         with pytest.raises(SettingError, match="many searches were asked for with one text"):
             forum.similar_many("printer")
-        with pytest.raises(SettingError, match="the least probability of a pair is 80"):
+        with pytest.raises(SettingError, match="the minimum is 80"):
             forum.pairs.duplicates(80)
 
 

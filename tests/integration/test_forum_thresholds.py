@@ -107,7 +107,7 @@ def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkey
     with pytest.raises(SettingError, match="says no probability"):
         forum.search(Query("wifi", ranker="words", minimum="precision:0.9"))
     for above in (1.5, "2"):
-        with pytest.raises(SettingError, match="the least score of a pair"):
+        with pytest.raises(SettingError, match="the minimum is"):
             engine.pairs(PairsQuery(minimum=above))
 
 

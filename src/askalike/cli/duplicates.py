@@ -137,13 +137,13 @@ def duplicates(
     ):
         if groups:
             opened.pairs.compare(progress=progress)
-            every = opened.groups.find(opened.thresholds.least(minimum or DEFAULT_MINIMUM))
+            every = opened.groups.find(minimum or DEFAULT_MINIMUM)
             listed = every[: SCREEN if limit is None and form is None else limit or None]
             questions = opened.store.questions_by_id([member for group in listed for member in group.members])
             members = list(member_rows(opened.store, listed)) if form in ("csv", "parquet") else []
         else:
             is_screen = form is None and minimum is None and not (linked or exact)
-            least = opened.thresholds.least_score(minimum or (0.0 if linked else LEAST_SHOWN if is_screen else LIKELY))
+            least = minimum or (0.0 if linked else LEAST_SHOWN if is_screen else LIKELY)
             pairs = (
                 opened.pairs.linked_duplicates(least, progress=progress)
                 if linked

@@ -26,10 +26,10 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from askalike.errors import SettingError
 from askalike.executors import Numbered, Task
 from askalike.forum.linkage import Ends, Evidence, Linkage, Node, with_link
 from askalike.records import batches
+from askalike.search.thresholds import check_minimum
 from askalike.store import Store
 from askalike.store.pairs import Pair, PairStore
 from askalike.text.markup import readable
@@ -155,7 +155,7 @@ class EvidenceReader:
             seen |= frontier
             if len(seen) > MOST_PARTIAL:
                 return None
-            neighbours = {num for pair in self._pairs.among(frontier, LEAST) for num in (pair.first, pair.second)}
+            neighbours = {num for pair in self._pairs.of(frontier, LEAST) for num in (pair.first, pair.second)}
             neighbours.update(chain.from_iterable(self._pairs.texts(frontier)))
             neighbours.update(chain.from_iterable(map(groups, frontier)))
             ids = list(self._records.ids_by_num(sorted(frontier)).values())
@@ -178,8 +178,8 @@ class EvidenceReader:
             links = {link for identifier in ids.values() for link in self._records.links_of(identifier)}
         linked = self._ends(links, "duplicate")
         related = self._ends(links, "related") - linked
-        pairs = self._pairs.among(None if nums is None else known_nums, minimum)
-        pairs += self._pairs.among({num for ends in linked for num in ends}, 0.0) if minimum else []
+        pairs = self._pairs.of(None if nums is None else known_nums, minimum)
+        pairs += self._pairs.of({num for ends in linked for num in ends}) if minimum else []
         judged = list(reversed(self._records.judgements()))
         known = self._records.nums_by_id(
             {name for judgement in judged for name in (judgement.question_id, judgement.candidate_id)}
@@ -239,7 +239,7 @@ class Groups:
 
     Args:
         likelihoods: the probabilities of pairs with these scores, by what the forum's people judged meanwhile.
-        least: from a promise to a least probability.
+        least: of a number or a promise (``Thresholds``).
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class Groups:
         records: Store,
         pairs: PairStore,
         likelihoods: Callable[[Sequence[float]], Sequence[float]],
-        least: Callable[[str], float],
+        least: Callable[[float | str], float],
     ) -> None:
         self._records = records
         self._pairs = pairs
@@ -272,7 +272,7 @@ class Groups:
         Raises:
             SettingError: it is out of range.
         """
-        groups = list(self.describe(self.nodes(self._least(minimum) if isinstance(minimum, str) else minimum)))
+        groups = list(self.describe(self.nodes(self._least(minimum))))
         shown = [identifier for group in groups[:SHOWN_GROUPS] for identifier in group.members[:SHOWN_MEMBERS]]
         return GroupList(groups, self._records.questions_by_id(shown))
 
@@ -286,8 +286,7 @@ class Groups:
         Raises:
             SettingError: the minimum is out of range.
         """
-        if not LEAST <= minimum <= 1:
-            raise SettingError(f"the minimum is {minimum!r}", f"expected a probability from {LEAST} to 1")
+        check_minimum(minimum, LEAST)
         if self._guard.acquire(blocking=is_waiting or self._begun is None):
             try:
                 self._follow()

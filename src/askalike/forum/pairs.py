@@ -32,7 +32,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from askalike.errors import BusyForumError, SettingError
+from askalike.errors import BusyForumError
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import holding
@@ -105,18 +105,11 @@ from either, and all from .2 on; of 2,345 among 1,000,000, most of which are oth
 .979; with 28 and 32 .954 and .963, .983 and .988. With 150,000 postings hardly more are found."""
 
 
-def checked_minimum(minimum: float | str) -> float:
-    """Return the least score of a pair; raise SettingError where it is no probability."""
-    if isinstance(minimum, str) or not 0 <= minimum <= 1:
-        raise SettingError(f"the least probability of a pair is {minimum!r}", "expected a number from 0 to 1")
-    return minimum
-
-
 class Pairs:
     """The pairs of a forum that may ask the same; any thread reads, one process at a time compares.
 
     Args:
-        least_score: from a promise to a least score (``Thresholds``); by default promises are refused.
+        least_score: of a number or a promise (``Thresholds``); by default of a number alone.
     """
 
     def __init__(
@@ -124,7 +117,7 @@ class Pairs:
         layout: ForumLayout,
         store: Store,
         indexes: Indexes,
-        least_score: Callable[[str], float] = checked_minimum,
+        least_score: Callable[[float | str], float] = float,
     ) -> None:
         self._folder = layout.folder
         self._records = store
@@ -132,7 +125,7 @@ class Pairs:
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
         self.store = PairStore(layout.pairs, store.check_folder)
-        self._least_score = least_score
+        self.least_score = least_score
         self._lacking: list[Ends] = []
         self._asked: set[Ends] = set()
         self._looked = ("", 0)  # "begun" of the store, and the "version" up to which pairs were found lacking
@@ -237,7 +230,7 @@ class Pairs:
             SettingError: the minimum is no probability.
             BusyForumError: as ``compare``.
         """
-        minimum = checked_minimum(self._least_score(minimum) if isinstance(minimum, str) else minimum)
+        minimum = self.least_score(minimum)
         since = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
         return self._open_duplicates(minimum, since, is_exact=is_exact, tag=tag, progress=progress)
 
@@ -266,9 +259,9 @@ class Pairs:
         Raises:
             SettingError, BusyForumError: as ``duplicates``.
         """
-        minimum = checked_minimum(self._least_score(minimum) if isinstance(minimum, str) else minimum)
+        minimum = self.least_score(minimum)
         self.compare(progress=progress)
-        linked = [pair for pair in self.store.among(None, minimum) if not pair.is_open]
+        linked = [pair for pair in self.store.of(minimum=minimum) if not pair.is_open]
         linked.sort(key=lambda pair: (-pair.score, pair.first, pair.second))
         for batch in batches(linked, PAGE):
             yield from self.describe(batch)
@@ -415,7 +408,7 @@ class Pairs:
             applied = changes[-1].seq if changes else last
             with self.store.writing() as store:
                 for num in edited:
-                    pairs = store.of(num)
+                    pairs = store.of([num])
                     store.remove(pairs)
                     store.add_waiting(other for pair in pairs for other in (pair.first, pair.second) if other != num)
                     if (copies := store.copies(num, 2)) and copies[0] == num:  # the others are pairs of the next one
@@ -480,7 +473,7 @@ class Pairs:
 
     def _keep(self, partners: _Partners) -> None:
         """Keep the pairs of questions that were compared, in place of those that they had."""
-        before = {(pair.first, pair.second): pair for pair in self.store.among(partners, 0.0)}
+        before = {(pair.first, pair.second): pair for pair in self.store.of(partners)}
         best = dict(before)
         for pair in chain.from_iterable(partners.values()):
             known = best.get(ends := (pair.first, pair.second))

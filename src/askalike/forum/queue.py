@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Final
 
 from askalike.forum.duplicates import Duplicate
-from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs, checked_minimum
+from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs
 from askalike.store.pairs import Pair, PairPosition, permanent_number
 from askalike.types import Draw
 
@@ -125,20 +125,19 @@ class Queue:
                 shown += 1
         return proposals, None
 
-    def proposals(self, minimum: float = 0.5, *, tag: str = "") -> Iterator[Duplicate]:
+    def proposals(self, minimum: float | str = 0.5, *, tag: str = "") -> Iterator[Duplicate]:
         """Yield pairs for a person to judge, as far as was compared: the likeliest open ones, and drawn ones between.
 
         Every fifth is drawn by chance over the whole range of probability. ``Forum.judge`` takes a pair's ``draw``.
 
         Args:
-            minimum: the least probability of the likeliest ones, before what people judged meanwhile.
+            minimum: of the likeliest ones, as ``Pairs.duplicates`` takes it.
             tag: only pairs of which a question has it; "" for all.
 
         Raises:
             SettingError: the minimum is no probability.
         """
-        checked_minimum(minimum)
-        return self._proposals(minimum, tag)
+        return self._proposals(self.pairs.least_score(minimum), tag)
 
     def _proposals(self, minimum: float, tag: str) -> Iterator[Duplicate]:
         place = None

@@ -24,6 +24,7 @@ from askalike.search.thresholds import (
     Share,
     Threshold,
     bins,
+    check_minimum,
     components,
     drawn_threshold,
     expected_threshold,
@@ -85,9 +86,7 @@ class Thresholds:
         Raises:
             SettingError: it is none of these, or above 1.
         """
-        least = self.least(minimum)
-        if least > 1:
-            raise SettingError(f"the least score of a pair is {least:g}", "expected a number from 0 to 1, or a promise")
+        least = check_minimum(self.least(minimum))
         return least if least == parse_minimum(minimum) else unmoved_probabilities(self._indexes.update(), [least])[0]
 
     def find(self, *, precision: float | None = None, recall: float | None = None, labels: Any = None) -> Threshold:

@@ -238,11 +238,6 @@ def _microseconds(moment: datetime) -> int:
     return round(moment.timestamp() * 1_000_000)
 
 
-def has_condition(filters: Filters) -> bool:
-    """Return whether filters ask for tags or dates."""
-    return bool(filters.tags or filters.exclude_tags or filters.before or filters.after)
-
-
 class WordSnapshot:
     """BM25 (k1 = 1.2, b = 0.75) over title, body and best answers, in one commit of the index.
 
@@ -301,7 +296,7 @@ class WordSnapshot:
         if not weights or not now.size:
             return []
         sums = self._sums(now, weights, fields)
-        if filters is not None and has_condition(filters):
+        if filters is not None and filters.has_tags_or_dates:
             sums = np.where(now.admitted(filters), sums, np.float32(0))
         if among is not None:
             sums = np.where(now.listed(among), sums, np.float32(0))
@@ -321,7 +316,7 @@ class WordSnapshot:
 
     def admitted(self, nums: Sequence[int], filters: Filters) -> set[int]:
         """Return those of the entries that satisfy tags and dates."""
-        if not len(nums) or not has_condition(filters):
+        if not len(nums) or not filters.has_tags_or_dates:
             return set(nums)
         now = self._now
         rows = now.locate(whole_numbers(nums))
@@ -330,7 +325,7 @@ class WordSnapshot:
 
     def count_admitted(self, filters: Filters) -> int:
         """Return how many entries satisfy tags and dates."""
-        return int(np.count_nonzero(self._now.admitted(filters))) if has_condition(filters) else self.entries
+        return int(np.count_nonzero(self._now.admitted(filters))) if filters.has_tags_or_dates else self.entries
 
     def all_admitted(self, filters: Filters) -> list[int]:
         """Return every entry that satisfies tags and dates, ascending."""

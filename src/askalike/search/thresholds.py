@@ -76,6 +76,13 @@ def parse_minimum(minimum: float | str) -> float | Promise | None:
     raise SettingError(f"the minimum is {str(minimum)[:40]!r}", _EXPECTED)
 
 
+def check_minimum(minimum: float, least: float = 0.0) -> float:
+    """Return the least probability of a pair; raise SettingError where it is not from ``least`` to 1."""
+    if not least <= minimum <= 1:
+        raise SettingError(f"the minimum is {minimum:g}", f"expected a probability from {least:g} to 1")
+    return minimum
+
+
 def clopper_pearson(successes: float, trials: float, sure: float = SURE) -> tuple[float, float]:
     """Return the limits of a share: each is passed with probability 1 - ``sure`` at most; (0, 1) without trials.
 

@@ -161,10 +161,6 @@ class PairStore(SqliteFile):
         )
         return [Pair(*row) for row in found_rows]
 
-    def of(self, num: int) -> list[Pair]:
-        """Return the pairs of one question."""
-        return _pairs(self._rows(f"SELECT {_PAIR} FROM pairs WHERE first = ? OR second = ?", num, num))
-
     def copies(self, num: int, limit: int) -> list[int]:
         """Return the smallest numbers of the questions with the text of this one, itself among them, ascending.
 
@@ -197,7 +193,7 @@ class PairStore(SqliteFile):
         listed = ([num for _, num in rows] for _, rows in groupby(found_rows, key=lambda row: row[0]))
         return [nums_of for nums_of in listed if len(nums_of) > 1]
 
-    def among(self, nums: Iterable[int] | None, minimum: float) -> list[Pair]:
+    def of(self, nums: Iterable[int] | None = None, minimum: float = 0.0) -> list[Pair]:
         """Return the pairs of at least this score of any of these questions, or of all for None, by their numbers."""
         likely = f"SELECT {_PAIR} FROM pairs WHERE score >= ?"
         if nums is None:
