@@ -18,7 +18,7 @@ from askalike.forum.queue import stratum_of
 from askalike.schemas import PairsQuery, SimilarRequest
 from askalike.search.scorer import USUAL, WORDS
 from askalike.search.thresholds import needed
-from askalike.server.engine import Engine
+from askalike.server.handlers import Handlers
 from askalike.store.pairs import Pair, permanent_number
 from askalike.types import Draw, DrawnBy
 
@@ -89,26 +89,26 @@ def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkey
     assert forum.thresholds.least("precision:0.9") == pytest.approx(0.3)
     least = forum.thresholds.least
     assert (least("default"), least(0.2), least("0.2")) == (USUAL[WORDS], 0.2, 0.2)
-    engine = Engine(forum)
+    handlers = Handlers(forum)
     for minimum in (0.3, "0.3", "precision:0.9", "default"):
         least = forum.thresholds.least(minimum)
         whole = [one.score for one in forum.search(Query(WIFI[0], k=10)).hits]
         found = [one.score for one in forum.search(Query(WIFI[0], k=10, minimum=minimum)).hits]
         assert found == [score for score in whole if score >= least] != []
-        sent = engine.similar(SimilarRequest(title=WIFI[0], minimum=minimum))
+        sent = handlers.similar(SimilarRequest(title=WIFI[0], minimum=minimum))
         assert [hit["score"] for hit in sent["hits"]] == found
-        assert all(one.score >= least for one in engine.pairs(PairsQuery(minimum=minimum)).pairs)
+        assert all(one.score >= least for one in handlers.pairs(PairsQuery(minimum=minimum)).pairs)
     assert forum.search(Query("zebra crossing", minimum="default")).hits == ()
     for wrong in ("often", "precision:2"):
         with pytest.raises(SettingError, match="the minimum is"):
             forum.search(Query("wifi", minimum=wrong))
         with pytest.raises(SettingError, match="the minimum is"):
-            engine.pairs(PairsQuery(minimum=wrong))
+            handlers.pairs(PairsQuery(minimum=wrong))
     with pytest.raises(SettingError, match="says no probability"):
         forum.search(Query("wifi", ranker="words", minimum="precision:0.9"))
     for above in (1.5, "2"):
         with pytest.raises(SettingError, match="the minimum is"):
-            engine.pairs(PairsQuery(minimum=above))
+            handlers.pairs(PairsQuery(minimum=above))
 
 
 def test_the_command_shows_the_threshold_and_on_what_it_rests(run: Run, forum: Forum) -> None:

@@ -298,8 +298,8 @@ def test_a_forum_whose_work_takes_long_is_closed_after_it(folder: Path, monkeypa
         threading.Event(),
         threading.Event(),
     )
-    close = service.engine.forum.close
-    monkeypatch.setattr(service.engine.forum, "close", lambda: (close(), is_closed.set()))
+    close = service.forum.close
+    monkeypatch.setattr(service.forum, "close", lambda: (close(), is_closed.set()))
 
     async def search() -> None:
         asked = asyncio.create_task(service.readers.run(lambda: is_over.wait(60), 60))

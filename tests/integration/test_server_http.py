@@ -23,8 +23,8 @@ from askalike.operations import OPERATIONS
 from askalike.schemas import Similar, SimilarHit
 from askalike.server import routes
 from askalike.server.app import build
-from askalike.server.engine import Engine
 from askalike.server.guards import Keys
+from askalike.server.handlers import Handlers
 from askalike.server.settings import Limits, ServeSettings
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -119,15 +119,15 @@ def test_a_stand_in_says_by_what_it_was_found(client: TestClient) -> None:
 
 def test_searches_that_wait_are_answered_together(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    is_seen, may_go, real = threading.Event(), threading.Event(), Engine.similar_many
+    is_seen, may_go, real = threading.Event(), threading.Event(), Handlers.similar_many
 
-    def waiting(engine: Engine, given: Sequence[Any]) -> list[Similar]:
-        asked.append(len(given))
+    def waiting(handlers: Handlers, requests: Sequence[Any]) -> list[Similar]:
+        asked.append(len(requests))
         is_seen.set()
         may_go.wait(120)
-        return real(engine, given)
+        return real(handlers, requests)
 
-    monkeypatch.setattr(Engine, "similar_many", waiting)
+    monkeypatch.setattr(Handlers, "similar_many", waiting)
     client = other(limits=replace(LIMITS, threads=1))
     ids = ["1", "3", "nowhere", "a/b c"]
     with ThreadPoolExecutor(1 + len(ids)) as several:
@@ -214,7 +214,7 @@ def test_a_decision_has_to_fit(client: TestClient) -> None:
 
 def test_a_queue_of_a_tag_holds_the_pairs_of_which_a_question_has_it(client: TestClient) -> None:
     assert client.put("/v1/questions/twin", json={"title": "Printer prints pages that are blank"}).status_code == 200
-    client.app.forum.service.engine.forum.pairs.compare()  # type: ignore[attr-defined]
+    client.app.forum.service.forum.pairs.compare()  # type: ignore[attr-defined]
     asked = {"minimum": 0.01, "limit": 1}
     pairs = []
     while True:
@@ -661,7 +661,7 @@ def test_a_service_that_stops_does_not_wait_for_its_background(
     assert "still under way" in caplog.text
     is_over.set()
     assert service.maintenance.stop(60)
-    service.engine.forum.close()
+    service.forum.close()
 
 
 def test_a_service_that_stops_finishes_and_closes(folder: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from askalike import Forum, Question
 from askalike.forum.queue import BORDERS, EVERY, Proposal, Queue, QueuePlace, stratum_of
 from askalike.schemas import DecisionRequest, PairsQuery
-from askalike.server.engine import Engine
+from askalike.server.handlers import Handlers
 from askalike.store.pairs import Pair, permanent_number
 from askalike.types import Draw
 
@@ -93,14 +93,14 @@ def test_a_pair_comes_with_its_probability_and_the_first_page_is_that_of_no_plac
 
 
 def test_a_client_sends_back_how_a_pair_was_drawn_and_gets_none_unasked(forum: Forum) -> None:
-    engine = Engine(forum)
-    assert {one.draw.by for one in engine.pairs(PairsQuery(limit=20)).pairs} == {"queue"}
-    page = engine.pairs(PairsQuery(limit=EVERY, sample=True))
+    handlers = Handlers(forum)
+    assert {one.draw.by for one in handlers.pairs(PairsQuery(limit=20)).pairs} == {"queue"}
+    page = handlers.pairs(PairsQuery(limit=EVERY, sample=True))
     shown = page.pairs[-1]
     assert shown.draw.by == "sample"
-    engine.decide(DecisionRequest(shown.question.id, shown.candidate.id, "different", draw=shown.draw), "")
+    handlers.decide(DecisionRequest(shown.question.id, shown.candidate.id, "different", draw=shown.draw), "")
     assert next(forum.store.all_feedback()).draw == shown.draw
-    following = engine.pairs(PairsQuery(page.next, EVERY, sample=True)).pairs
+    following = handlers.pairs(PairsQuery(page.next, EVERY, sample=True)).pairs
     assert {one.question.id + one.candidate.id for one in following}.isdisjoint(
         one.question.id + one.candidate.id for one in page.pairs
     )

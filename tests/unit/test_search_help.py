@@ -15,7 +15,7 @@ from askalike.cli.main import main
 from askalike.errors import SettingError
 from askalike.schemas import SimilarRequest
 from askalike.search.rankers import by_help
-from askalike.server.engine import Engine
+from askalike.server.handlers import Handlers
 
 text = st.just("a")
 votes = st.none() | st.integers(-5, 99)
@@ -91,7 +91,7 @@ def test_library_service_and_command_replace_duplicates_by_their_originals_alike
     library = [hit.question.id for hit in forum.similar("wifi drops every evening")]
     assert library == ["c", "b"]
     request = SimilarRequest(title="wifi drops every evening")
-    assert [hit["question"]["id"] for hit in Engine(forum).similar(request)["hits"]] == library
+    assert [hit["question"]["id"] for hit in Handlers(forum).similar(request)["hits"]] == library
     monkeypatch.setattr("sys.argv", ["askalike", "search", str(forum.path), "wifi drops every evening", "--json"])
     with pytest.raises(SystemExit, match="0"):
         main()

@@ -30,26 +30,28 @@ Routes = Mapping[str, Mapping[str, Endpoint]]
 Handler = Callable[[Service, Request], Any]
 
 HANDLERS: Final[Mapping[Operation[Any], Handler]] = {
-    operations.SIMILAR: lambda service, request: service.engine.similar(request.body),
-    operations.QUESTIONS: lambda service, request: service.engine.questions(request.query.limit, request.query.after),
-    operations.QUESTION: lambda service, request: service.engine.question(request.values["id"]),
-    operations.PUT_QUESTION: lambda service, request: service.engine.put(request.body.question(request.values["id"])),
-    operations.DELETE_QUESTION: lambda service, request: service.engine.delete(request.values["id"]),
-    operations.MARK: lambda service, request: service.engine.mark(request.values["id"], request.values["original"]),
-    operations.UNMARK: lambda service, request: service.engine.unmark(request.values["id"], request.values["original"]),
-    operations.PUT_ANSWER: lambda service, request: service.engine.put_answer(
+    operations.SIMILAR: lambda service, request: service.handlers.similar(request.body),
+    operations.QUESTIONS: lambda service, request: service.handlers.questions(request.query.limit, request.query.after),
+    operations.QUESTION: lambda service, request: service.handlers.question(request.values["id"]),
+    operations.PUT_QUESTION: lambda service, request: service.handlers.put(request.body.question(request.values["id"])),
+    operations.DELETE_QUESTION: lambda service, request: service.handlers.delete(request.values["id"]),
+    operations.MARK: lambda service, request: service.handlers.mark(request.values["id"], request.values["original"]),
+    operations.UNMARK: lambda service, request: service.handlers.unmark(
+        request.values["id"], request.values["original"]
+    ),
+    operations.PUT_ANSWER: lambda service, request: service.handlers.put_answer(
         request.body.answer(request.values["id"])
     ),
-    operations.DELETE_ANSWER: lambda service, request: service.engine.delete_answer(request.values["id"]),
-    operations.HELPED: lambda service, request: service.engine.helped(request.values["id"]),
-    operations.OPENED: lambda service, request: service.engine.opened(request.values["id"]),
-    operations.PAIRS: lambda service, request: service.engine.pairs(request.query, request.key_name),
-    operations.GROUPS: lambda service, request: service.engine.groups(
+    operations.DELETE_ANSWER: lambda service, request: service.handlers.delete_answer(request.values["id"]),
+    operations.HELPED: lambda service, request: service.handlers.helped(request.values["id"]),
+    operations.OPENED: lambda service, request: service.handlers.opened(request.values["id"]),
+    operations.PAIRS: lambda service, request: service.handlers.pairs(request.query, request.key_name),
+    operations.GROUPS: lambda service, request: service.handlers.groups(
         request.query.cursor, request.query.limit, request.query.minimum
     ),
-    operations.DECIDE: lambda service, request: service.engine.decide(request.body, request.key_name),
-    operations.UNDO: lambda service, request: service.engine.undo(request.body, request.key_name),
-    operations.LOG: lambda service, request: service.engine.log(request.query, request.key_name),
+    operations.DECIDE: lambda service, request: service.handlers.decide(request.body, request.key_name),
+    operations.UNDO: lambda service, request: service.handlers.undo(request.body, request.key_name),
+    operations.LOG: lambda service, request: service.handlers.log(request.query, request.key_name),
     operations.STATUS: lambda service, request: status(service, request.rights),
     operations.METRICS: lambda service, request: service.metrics.text(gauges([service])),
 }

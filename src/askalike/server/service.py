@@ -1,4 +1,4 @@
-"""A forum of the service: its engine, threads and background work while it is open, and whether it is ready.
+"""A forum of the service: its handlers, threads and background work while it is open, and whether it is ready.
 
 Background work indexes, encodes and compares what was stored. Of several workers, the one that holds the lock of a task
 does it. Work is done in slices, and hardly any while searches run.
@@ -20,8 +20,8 @@ from typing import Final
 
 from askalike.errors import AskalikeError, BusyForumError, ForumNotFoundError, ModelNotFoundError
 from askalike.forum import Forum
-from askalike.server.engine import Engine
 from askalike.server.guards import Access
+from askalike.server.handlers import Handlers
 from askalike.server.metrics import Metrics
 from askalike.server.pool import Pool
 from askalike.server.problem import Refused, refusal_of
@@ -57,8 +57,8 @@ class MaintenanceWorker:
         turn: held during a slice, so that the forums of a service work one at a time.
     """
 
-    def __init__(self, engine: Engine, under_way: Callable[[], int], turn: threading.Lock | None = None) -> None:
-        self._engine = engine
+    def __init__(self, forum: Forum, under_way: Callable[[], int], turn: threading.Lock | None = None) -> None:
+        self._forum = forum
         self._under_way = under_way
         self._turn = turn or threading.Lock()
         self._rests_until_s = 0.0
@@ -112,7 +112,7 @@ class MaintenanceWorker:
 
     def keep(self) -> bool:
         """Do a slice of the work; return whether more is left."""
-        forum = self._engine.forum
+        forum = self._forum
         if forum.indexes.behind():
             forum.catch_up(is_waiting=False)
         if forum.indexes.state().is_behind:
@@ -151,7 +151,7 @@ class _StopProgress:
 
 @dataclass(slots=True)
 class Service:
-    """An open forum: its engine, its threads, and its background work.
+    """An open forum: its handlers, its threads, and its background work.
 
     Args:
         readers: threads that search.
@@ -160,7 +160,8 @@ class Service:
     """
 
     settings: ServeSettings
-    engine: Engine
+    forum: Forum
+    handlers: Handlers
     metrics: Metrics
     readers: Pool
     writer: Pool
@@ -191,13 +192,14 @@ class Service:
             ForumError: it cannot be opened.
         """
         metrics, limits = metrics or Metrics(), settings.limits
-        engine = Engine(Forum.open(settings.folder), metrics)
-        batch = None if bool(engine.forum.indexes.engine) else engine.similar_many
-        readers = Pool("search", limits.threads, limits.waiting, batch)
-        maintenance = MaintenanceWorker(engine, lambda: readers.busy or engine.is_searched or is_busy(), turn)
-        service = cls(settings, engine, metrics, readers, Pool("write", WRITERS, limits.waiting), maintenance)
+        forum = Forum.open(settings.folder)
+        handlers = Handlers(forum, metrics)
+        batch = None if forum.indexes.engine else handlers.similar_many
+        readers, writer = Pool("search", limits.threads, limits.waiting, batch), Pool("write", WRITERS, limits.waiting)
+        maintenance = MaintenanceWorker(forum, lambda: readers.busy or handlers.is_searched or is_busy(), turn)
+        service = cls(settings, forum, handlers, metrics, readers, writer, maintenance)
         try:
-            engine.warm_up()
+            handlers.warm_up()
             maintenance.start()
             service.is_ready = True
         except BaseException:
@@ -209,7 +211,7 @@ class Service:
     def is_lost(self) -> bool:
         """Whether the forum's folder was moved, deleted or replaced since it was opened."""
         try:
-            self.engine.forum.store.check_folder()
+            self.forum.store.check_folder()
         except ForumNotFoundError:
             return True
         return False
@@ -235,7 +237,7 @@ class Service:
 
     async def _probe(self) -> Refused | None:
         try:
-            await self.readers.run(self.engine.probe, PROBE_TIMEOUT_S)
+            await self.readers.run(self.handlers.probe, PROBE_TIMEOUT_S)
         except (AskalikeError, Refused) as error:
             problem = refusal_of(error)
             return Refused(503, problem.error, problem.hint, SOON)
@@ -258,7 +260,7 @@ class Service:
             close(end_s - time.monotonic()) for close in (self.maintenance.stop, self.readers.close, self.writer.close)
         ]
         if all(are_ended):
-            self.engine.forum.close()
+            self.forum.close()
         else:
             LOG.warning("stopped while something was still under way; it is done again when the service starts")
             threading.Thread(target=self._close_later, name="close", daemon=True).start()
@@ -267,7 +269,7 @@ class Service:
         for close in (self.maintenance.stop, self.readers.close, self.writer.close):
             while not close(CLOSE_S):
                 pass
-        self.engine.forum.close()
+        self.forum.close()
 
 
 def not_ready() -> Refused:

@@ -30,11 +30,11 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
     Args:
         rights: what the request that asks may do.
     """
-    forum = service.engine.forum
+    forum = service.forum
     info = forum.info()
     counts, vectors = info.counts, info.vectors
     verdicts = Counter(judgement.verdict for judgement in forum.store.judgements())
-    compared = service.engine.progress()
+    compared = service.handlers.progress()
     about = {name: ranker.about for name, ranker in RANKERS.items()}
     about[RERANKER] = "the best by probability, each read together with the query by what the forum's user named"
     return schemas.Status(
@@ -82,18 +82,18 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
 
 
 GAUGES: Final[tuple[tuple[str, str, Callable[[Service], Any]], ...]] = (
-    ("questions", "Questions in the forum.", lambda service: len(service.engine.forum)),
-    ("index_behind", "Changes that no search sees yet.", lambda service: service.engine.forum.indexes.behind()),
-    ("vectors", "Vectors in the set that answers.", lambda service: service.engine.forum.indexes.state().entries),
+    ("questions", "Questions in the forum.", lambda service: len(service.forum)),
+    ("index_behind", "Changes that no search sees yet.", lambda service: service.forum.indexes.behind()),
+    ("vectors", "Vectors in the set that answers.", lambda service: service.forum.indexes.state().entries),
     (
         "vectors_waiting",
         "Questions that wait to be encoded.",
-        lambda service: service.engine.forum.indexes.state().waiting,
+        lambda service: service.forum.indexes.state().waiting,
     ),
-    ("pairs", "Pairs that may ask the same.", lambda service: service.engine.forum.pairs.store.count(LEAST_SCORE)),
-    ("pairs_waiting", "Questions that wait to be compared.", lambda service: service.engine.forum.pairs.waiting()),
+    ("pairs", "Pairs that may ask the same.", lambda service: service.forum.pairs.store.count(LEAST_SCORE)),
+    ("pairs_waiting", "Questions that wait to be compared.", lambda service: service.forum.pairs.waiting()),
     ("workers", "Worker processes.", lambda service: service.settings.workers),
-    ("engine_up", "Whether what finds the questions answers.", lambda service: service.engine.forum.indexes.is_up),
+    ("engine_up", "Whether what finds the questions answers.", lambda service: service.forum.indexes.is_up),
     ("database_up", "Whether what holds the records answers.", lambda service: _is_database_up(service)),
 )
 """Name, what it is about, and what returns its value for a service."""
@@ -117,7 +117,7 @@ def gauges(services: Sequence[Service]) -> list[GaugeMetricFamily]:
 
 def _is_database_up(service: Service) -> bool:
     try:
-        service.engine.forum.store.last_change()
+        service.forum.store.last_change()
     except AskalikeError:
         return False
     return True

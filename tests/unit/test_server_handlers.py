@@ -18,7 +18,7 @@ from tests.tiny_models import gated_model
 from askalike import Answer, Forum, Question
 from askalike.errors import ModelError, SettingError
 from askalike.schemas import PairsQuery, SimilarRequest
-from askalike.server.engine import SEARCH_LULL_S, Engine
+from askalike.server.handlers import SEARCH_LULL_S, Handlers
 from askalike.server.service import MaintenanceWorker
 from askalike.store import ForumLayout
 
@@ -30,7 +30,7 @@ def day(number: int) -> datetime:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
+def handlers(tmp_path: Path) -> Iterator[Handlers]:
     with Forum.create(tmp_path / "home.forum") as forum:
         forum.add(
             [
@@ -47,20 +47,20 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
                 Answer("y", "1", "*Sure*", "markdown", is_accepted=True),
             ]
         )
-        yield Engine(forum)
+        yield Handlers(forum)
 
 
 def test_a_forum_counts_as_searched_for_a_moment_after_a_search(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+    handlers: Handlers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not engine.is_searched
-    engine.questions(1)
-    assert not engine.is_searched, "to look at a page is no search"
-    engine.similar(SimilarRequest("printer"))
-    assert engine.is_searched
+    assert not handlers.is_searched
+    handlers.questions(1)
+    assert not handlers.is_searched, "to look at a page is no search"
+    handlers.similar(SimilarRequest("printer"))
+    assert handlers.is_searched
     now = time.perf_counter()
-    monkeypatch.setattr("askalike.server.engine.time", SimpleNamespace(perf_counter=lambda: now + SEARCH_LULL_S))
-    assert not engine.is_searched
+    monkeypatch.setattr("askalike.server.handlers.time", SimpleNamespace(perf_counter=lambda: now + SEARCH_LULL_S))
+    assert not handlers.is_searched
 
 
 def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it_took_for_each(
@@ -79,7 +79,7 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
     forum = SimpleNamespace(indexes=indexes, pairs=pairs)
     monkeypatch.setattr("askalike.server.service.time", SimpleNamespace(monotonic=lambda: clock[0]))
     busy = [1]
-    worker = MaintenanceWorker(SimpleNamespace(forum=forum), lambda: busy[0])  # type: ignore[arg-type]
+    worker = MaintenanceWorker(forum, lambda: busy[0])  # type: ignore[arg-type]
     assert worker.keep()
     for _ in range(19):  # each 0.1 s later
         assert not worker.keep()
@@ -99,46 +99,46 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
     assert worker.keep()
 
 
-def test_pairs_and_groups_come_page_by_page(engine: Engine) -> None:
+def test_pairs_and_groups_come_page_by_page(handlers: Handlers) -> None:
     for number in range(4):
-        engine.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
-    engine.forum.store.add_answers([Answer("z", "p2", "Restart it")])
-    engine.put(Question("w", "Wifi drops at night"))
-    while MaintenanceWorker(engine, lambda: False).keep():
+        handlers.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
+    handlers.forum.store.add_answers([Answer("z", "p2", "Restart it")])
+    handlers.put(Question("w", "Wifi drops at night"))
+    while MaintenanceWorker(handlers.forum, lambda: False).keep():
         pass
-    assert engine.progress().done == engine.progress().questions == 8
-    page = engine.pairs(PairsQuery(limit=2, minimum=0.1))
+    assert handlers.progress().done == handlers.progress().questions == 8
+    page = handlers.pairs(PairsQuery(limit=2, minimum=0.1))
     assert all(one.score == 1.0 and one.cosine is None for one in page.pairs)
     assert [(one.question.id, one.candidate.id) for one in page.pairs] == [("p1", "p0"), ("p2", "p0")]
     seen = [(one.question.id, one.candidate.id) for one in page.pairs]
     while page.next:
-        page = engine.pairs(PairsQuery(page.next, 2, 0.1))
+        page = handlers.pairs(PairsQuery(page.next, 2, 0.1))
         seen += [(one.question.id, one.candidate.id) for one in page.pairs]
-    assert len(seen) == len(set(seen)) == engine.forum.pairs.store.count()
+    assert len(seen) == len(set(seen)) == handlers.forum.pairs.store.count()
 
-    groups = engine.groups(None, 1, 0.5)
+    groups = handlers.groups(None, 1, 0.5)
     (largest,) = groups.groups
     members = {one.id for one in largest.questions}
     assert (largest.size, largest.canonical.id) == (len(members), "p2")  # it alone is answered
     assert {"p0", "p1", "p2", "p3"} <= members <= {"3", "p0", "p1", "p2", "p3"}
     assert largest.kind == ("same question" if "3" in members else "same text")
     if groups.next:
-        rest = engine.groups(groups.next, 5, 0.5)
+        rest = handlers.groups(groups.next, 5, 0.5)
         assert not any(members & {one.id for one in group.questions} for group in rest.groups)
         assert rest.next is None
 
 
 @pytest.fixture
-def compared(engine: Engine) -> Engine:
+def compared(handlers: Handlers) -> Handlers:
     for number in range(4):
-        engine.put(Question(f"p{number}", "Printer offline again"))
-    while MaintenanceWorker(engine, lambda: False).keep():
+        handlers.put(Question(f"p{number}", "Printer offline again"))
+    while MaintenanceWorker(handlers.forum, lambda: False).keep():
         pass
-    return engine
+    return handlers
 
 
 def test_groups_that_are_brought_in_step_hold_up_no_request_for_others(
-    compared: Engine, monkeypatch: pytest.MonkeyPatch
+    compared: Handlers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     touched = compared.forum.pairs.store.touched
     has_begun, may_end = threading.Event(), threading.Event()
@@ -153,7 +153,7 @@ def test_groups_that_are_brought_in_step_hold_up_no_request_for_others(
 
     before = size()
     compared.put(Question("p4", "Printer offline again"))
-    while MaintenanceWorker(compared, lambda: False).keep():
+    while MaintenanceWorker(compared.forum, lambda: False).keep():
         pass
     monkeypatch.setattr(compared.forum.pairs.store, "touched", slow)
     with ThreadPoolExecutor(1) as others:
@@ -166,53 +166,53 @@ def test_groups_that_are_brought_in_step_hold_up_no_request_for_others(
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "nan,1,2", "1e999,1,2", ",", "0.5,1,2],[0", "0.5,99999999999999999999,1"])
-def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
+def test_a_cursor_of_nobody_is_refused(handlers: Handlers, cursor: str) -> None:
     with pytest.raises(SettingError):
-        engine.pairs(PairsQuery(cursor, 2, 0.3))
+        handlers.pairs(PairsQuery(cursor, 2, 0.3))
     with pytest.raises(SettingError):
-        engine.groups(cursor, 2, 0.6)
+        handlers.groups(cursor, 2, 0.6)
 
 
-def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> None:
-    engine.forum.put_unindexed([Question("4", "Toaster burns")])
-    assert engine.similar(SimilarRequest("toaster"))["hits"] == []
-    MaintenanceWorker(engine, lambda: False).keep()
-    assert [hit["question"]["id"] for hit in engine.similar(SimilarRequest("toaster"))["hits"]] == ["4"]
+def test_the_maintenance_worker_indexes_what_another_process_left(handlers: Handlers) -> None:
+    handlers.forum.put_unindexed([Question("4", "Toaster burns")])
+    assert handlers.similar(SimilarRequest("toaster"))["hits"] == []
+    MaintenanceWorker(handlers.forum, lambda: False).keep()
+    assert [hit["question"]["id"] for hit in handlers.similar(SimilarRequest("toaster"))["hits"]] == ["4"]
 
 
-def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
+def test_the_maintenance_worker_reports_failures(tmp_path: Path) -> None:
     gated_model().save(tmp_path / "model")
     with Forum.create(tmp_path / "f") as forum:
         forum.add([Question("1", "router")])
         forum.models.use_model(tmp_path / "model")
         (ForumLayout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
         with pytest.raises(ModelError):
-            MaintenanceWorker(Engine(forum), lambda: False).keep()
+            MaintenanceWorker(forum, lambda: False).keep()
 
 
 USES = """
 import sys
 from askalike import Answer, Forum, Question
 from askalike.schemas import PairsQuery, SimilarRequest
-from askalike.server.engine import Engine
+from askalike.server.handlers import Handlers
 
 with Forum.open(sys.argv[1]) as forum:
-    engine = Engine(forum)
-    engine.warm_up()
+    handlers = Handlers(forum)
+    handlers.warm_up()
     before = set(sys.modules)
     for number in range(30):
         title = f"printer {number}"
-        engine.similar(SimilarRequest(title, "It *stops* | a", "markdown", minimum="default", order="help"))
-    engine.put(Question("new", "Printer hums", "<p>It hums</p>", "html"))
-    engine.put_answer(Answer("z", "new", "| a |\\n|--|\\n| b |", "markdown"))
-    engine.question("new")
-    engine.pairs(PairsQuery())
+        handlers.similar(SimilarRequest(title, "It *stops* | a", "markdown", minimum="default", order="help"))
+    handlers.put(Question("new", "Printer hums", "<p>It hums</p>", "html"))
+    handlers.put_answer(Answer("z", "new", "| a |\\n|--|\\n| b |", "markdown"))
+    handlers.question("new")
+    handlers.pairs(PairsQuery())
     print(sorted(set(sys.modules) - before))
 """
 
 
-def test_after_the_warm_up_nothing_is_imported(engine: Engine) -> None:
-    engine.forum.close()
-    command = [sys.executable, "-c", USES, str(engine.forum.path)]
+def test_after_the_warm_up_nothing_is_imported(handlers: Handlers) -> None:
+    handlers.forum.close()
+    command = [sys.executable, "-c", USES, str(handlers.forum.path)]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert shown.stdout == "[]\n"

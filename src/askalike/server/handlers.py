@@ -1,4 +1,4 @@
-"""What the service does, without HTTP: searches a forum, changes it, shows it."""
+"""What the service does for each operation, without HTTP: searches a forum, changes it, shows it."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ LATE_MODULES: Final = ("scipy.sparse", "numpy.ma")
 _OPERATIONS: Final[Mapping[str, Literal["added", "edited"]]] = {"add": "added", "edit": "edited"}
 
 
-class Engine:
-    """One forum as the service offers it. Safe from any thread; what a change acknowledges is on disk.
+class Handlers:
+    """The operations on one forum. Safe from any thread; what a change acknowledges is on disk.
 
     Args:
         metrics: where stages of searches, and suggestions, are counted.
