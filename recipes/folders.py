@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 REPOSITORY: Final = Path(__file__).resolve().parent.parent
-DATA: Final = Path(os.environ.get("ASKALIKE_DATA", REPOSITORY.parent / "shared" / "data"))
+DATA: Final = Path(os.environ.get("ASKALIKE_DATA", REPOSITORY.parent / "shared" / "data")).absolute()
 WORK: Final = Path(os.environ.get("ASKALIKE_BENCH", Path(tempfile.gettempdir()) / "askalike-bench"))
 """Forums that are built here are taken as they are by the next run, or built over."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
+from recipes.folders import DATA
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before any test loads what reads them
     os.environ.setdefault(_name, "1")  # what is multiplied is tiny, and threads that wait for each other spin
@@ -17,8 +18,6 @@ os.environ.pop("ASKALIKE_ENCODER", None)  # tests name their encoders
 
 settings.register_profile("askalike", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("askalike")  # a busy machine is no failure
-
-REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 LONGEST = ("test_histories.py", "test_journeys.py", "test_page.py", "test_milvus.py", "test_kill.py")
@@ -65,7 +64,6 @@ def encoded_homenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Return the folder of the real data sets; skip the test where it is absent."""
-    folder = REPOSITORY.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip(f"the real data sets are not at {folder}")
-    return folder
+    if not DATA.is_dir():
+        pytest.skip(f"the real data sets are not at {DATA}; ASKALIKE_DATA names another folder")
+    return DATA

@@ -60,7 +60,7 @@ class Removal:
         id: its id as it was given: in the column of ids, or else the label in the index of a pandas frame.
         text: its title, or the beginning of its body.
         probability: of asking the same as the kept row, in [0, 1].
-        is_identical: both have the same text, but for markup, case and white space.
+        is_exact: both have the same text, but for markup, case and white space.
     """
 
     row: int
@@ -70,7 +70,7 @@ class Removal:
     kept_id: Any
     kept_text: str
     probability: float
-    is_identical: bool
+    is_exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +101,16 @@ class Deduplication:
     minimum: float
 
     @property
-    def identical(self) -> int:
+    def exact(self) -> int:
         """Return how many of the removed rows have the same text as the row that was kept."""
-        return sum(removal.is_identical for removal in self.removed)
+        return sum(removal.is_exact for removal in self.removed)
 
     def __repr__(self) -> str:
-        likely = len(self.removed) - self.identical
+        likely = len(self.removed) - self.exact
         unread = f"; {len(self.unread):,} rows kept unread" if self.unread else ""
         return (
             f"<Deduplication: {len(self.removed):,} of {self.rows:,} rows removed,"
-            f" {self.identical:,} identical, {likely:,} likely{unread}>"
+            f" {self.exact:,} exact, {likely:,} likely{unread}>"
         )
 
 
@@ -146,7 +146,7 @@ def deduplicate(
         data: a frame or series of pandas or polars, a table of pyarrow; an iterable of texts, of dictionaries or of
             ``Question``, of which a list is returned; or the path of a CSV, TSV, JSON Lines or Parquet file. The first
             line of a text is its title.
-        minimum: the least probability of two questions of a group, from .5 to 1; 1 removes identical texts alone, and
+        minimum: the least probability of two questions of a group, from .5 to 1; 1 removes exact repeats alone, and
             encodes nothing.
         into: the file that is written for a path; by default ``NAME.unique.csv`` beside ``NAME.csv``. The lines of
             text files are copied as they are.
@@ -165,7 +165,7 @@ def deduplicate(
 
     Example:
         >>> result = deduplicate(["Wifi drops at night", "Boil eggs", "wifi  drops at night"], minimum=1)
-        >>> result.kept, [(repeat.row, repeat.kept_row, repeat.is_identical) for repeat in result.removed]
+        >>> result.kept, [(repeat.row, repeat.kept_row, repeat.is_exact) for repeat in result.removed]
         (['Wifi drops at night', 'Boil eggs'], [(2, 0, True)])
     """
     least = parse_minimum(minimum)
@@ -253,7 +253,7 @@ def _removals(forum: Forum, minimum: float, id_of: Callable[[int], Any], progres
     for num in sorted(kept_of, key=rows.__getitem__):
         kept = kept_of[num]
         texts = frozenset((text_of.get(num, num), text_of.get(kept, kept)))
-        is_identical = len(texts) == 1
+        is_exact = len(texts) == 1
         yield Removal(
             rows[num],
             id_of(rows[num]),
@@ -261,8 +261,8 @@ def _removals(forum: Forum, minimum: float, id_of: Callable[[int], Any], progres
             rows[kept],
             id_of(rows[kept]),
             _shown_text(questions[kept]),
-            1.0 if is_identical else probabilities[texts],
-            is_identical,
+            1.0 if is_exact else probabilities[texts],
+            is_exact,
         )
 
 

@@ -30,7 +30,7 @@ EGGS = "How long do eggs boil?"
 
 
 def rows_of(result: Deduplication) -> list[tuple[int, int, bool]]:
-    return [(removal.row, removal.kept_row, removal.is_identical) for removal in result.removed]
+    return [(removal.row, removal.kept_row, removal.is_exact) for removal in result.removed]
 
 
 def test_the_first_of_several_texts_is_kept_and_each_removal_names_it() -> None:
@@ -38,14 +38,14 @@ def test_the_first_of_several_texts_is_kept_and_each_removal_names_it() -> None:
     result = deduplicate(texts, minimum=0.5)
     assert result.kept == [OFFLINE, WIFI, EGGS]
     assert rows_of(result) == [(2, 0, True), (3, 0, False)]
-    identical, likely = result.removed
-    assert (identical.text, identical.kept_text, identical.probability) == (OFFLINE.upper(), OFFLINE, 1.0)
+    exact, likely = result.removed
+    assert (exact.text, exact.kept_text, exact.probability) == (OFFLINE.upper(), OFFLINE, 1.0)
     assert 0.5 <= likely.probability < 1
-    assert repr(result) == "<Deduplication: 2 of 5 rows removed, 1 identical, 1 likely>"
+    assert repr(result) == "<Deduplication: 2 of 5 rows removed, 1 exact, 1 likely>"
     assert (result.rows, result.unread) == (5, [])
 
 
-def test_a_minimum_of_1_removes_identical_texts_alone() -> None:
+def test_a_minimum_of_1_removes_exact_repeats_alone() -> None:
     assert deduplicate([OFFLINE, REWORDED, OFFLINE], minimum=1).kept == [OFFLINE, REWORDED]
 
 
@@ -175,7 +175,7 @@ def test_a_frame_of_pandas_with_columns_that_are_none_is_named() -> None:
 
 def test_rows_without_text_are_counted_beside_what_was_removed() -> None:
     result = deduplicate(pyarrow.table({"title": pyarrow.array([None, None], pyarrow.string())}))
-    assert repr(result) == "<Deduplication: 0 of 2 rows removed, 0 identical, 0 likely; 2 rows kept unread>"
+    assert repr(result) == "<Deduplication: 0 of 2 rows removed, 0 exact, 0 likely; 2 rows kept unread>"
 
 
 def test_a_frame_without_texts_names_its_columns() -> None:
@@ -253,7 +253,7 @@ def test_the_command_writes_what_is_kept_and_what_was_removed(run: Run, tmp_path
     removed = tmp_path / "removed.csv"
     shown = run("deduplicate", path, "--into", tmp_path / "out.csv", "--removed", removed, "--min", 1)
     assert shown.code == 0
-    assert "1 of 4 rows removed: 1 identical\n" in shown.out
+    assert "1 of 4 rows removed: 1 exact\n" in shown.out
     assert "1 rows were kept unread, the first is row 3: title and body are empty" in shown.out
     assert (tmp_path / "out.csv").read_text() == f"id,title\n1,{OFFLINE}\n2,{WIFI}\n4,\n"
     assert "in place of the file that was there" not in shown.out

@@ -204,6 +204,7 @@ def test_the_command_shows_the_curve_and_what_is_proved(run: Run, forum: Forum, 
     assert (found["promise"], found["is_proved"], found["pairs"], found["stored"]) == ("recall", True, 100, 0)
     assert found["curve"][0]["precision"] == 1.0
     assert found["before"][0]["judged"] <= 100 >= found["after"][0]["judged"]
+    assert 0 <= found["calibration_error"]["after"] < found["calibration_error"]["before"] <= 1
 
 
 def test_what_the_command_proposes_does_what_the_labels_prove(run: Run, forum: Forum, tmp_path: Path) -> None:

@@ -138,6 +138,8 @@ def test_an_export_over_an_older_one_leaves_nothing_of_it(homenet: Forum, tmp_pa
         homenet.export(tmp_path / "other")
     with pytest.raises(SettingError, match="no form"):
         homenet.export(tmp_path / "third", form="xml")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="no table 'people'"):
+        homenet.export(tmp_path / "third", tables=["people"])
     assert not (tmp_path / "third").exists()
 
 

@@ -16,12 +16,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from recipes.folders import DATA
+
 from askalike import Forum, Query
 
 FOLDER: Final = Path(__file__).parent
 SEARCHES: Final = FOLDER / "searches.json"
 CONTRACT: Final = FOLDER / "contract.json"
-DATA: Final = FOLDER.parents[2] / "shared" / "data"
 SLICER_TOPICS: Final = 1_500
 QUERIES: Final = {"bundled": 70, "travel": 65, "slicer": 65}
 """Forum → how many of its questions are searched for, each without itself; every second one with its body."""

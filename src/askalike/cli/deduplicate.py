@@ -25,7 +25,7 @@ from askalike.text.settings import TextSettings
 SHOWN: Final = 20
 
 COLUMNS: Final[Mapping[str, Callable[[Removal], str]]] = {
-    "likely": lambda removal: "identical" if removal.is_identical else f"{removal.probability:.0%}",
+    "likely": lambda removal: "exact" if removal.is_exact else f"{removal.probability:.0%}",
     "row": lambda removal: str(removal.row),
     "removed": lambda removal: removal.text,
     "kept row": lambda removal: str(removal.kept_row),
@@ -50,7 +50,7 @@ def deduplicate(
     minimum: Annotated[
         str,
         typer.Option(
-            "--min", "--minimum", help="The least probability of two questions of a group; 1: identical texts alone."
+            "--min", "--minimum", help="The least probability of two questions of a group; 1: exact repeats alone."
         ),
     ] = f"{DEFAULT_MINIMUM:g}",
     column: ColumnOption = None,
@@ -65,9 +65,9 @@ def deduplicate(
 ) -> None:
     """Remove repeated questions from a table.
 
-    Identical texts go first, then likely repeats, in groups of which each question asks the same as every other. The
-    oldest is kept, or the first where no dates are known; its lines are copied as they are. All that was removed is
-    listed with the row that was kept; 0 is the first row.
+    Exact repeats go first, whose text is the same, then likely ones, in groups of which each question asks the same as
+    every other. The oldest is kept, or the first where no dates are known; its lines are copied as they are. All that
+    was removed is listed with the row that was kept; 0 is the first row.
     """
     text = TextSettings.of(language) if language else None
     if removed is not None:
@@ -119,8 +119,8 @@ def _show(result: Deduplication, removed: Path | None, *, is_replaced: bool) -> 
     if count > SHOWN:
         where = "" if removed else ": --removed FILE writes them all"
         console.print(f"… and {count - SHOWN:,} more{where}", style="dim", markup=False)
-    likely = f", {count - result.identical:,} at least {result.minimum:.0%} likely" if result.minimum < 1 else ""
-    console.print(f"{count:,} of {result.rows:,} rows removed: {result.identical:,} identical{likely}", markup=False)
+    likely = f", {count - result.exact:,} at least {result.minimum:.0%} likely" if result.minimum < 1 else ""
+    console.print(f"{count:,} of {result.rows:,} rows removed: {result.exact:,} exact{likely}", markup=False)
     if result.unread:
         first = result.unread[0]
         print_whole(f"{len(result.unread):,} rows were kept unread, the first is row {first.row}: {safe(first.reason)}")

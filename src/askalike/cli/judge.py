@@ -15,7 +15,7 @@ from askalike.cli.messages import print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.forum.labels import calibration_lines, curve_lines
-from askalike.search.thresholds import Promise, Threshold
+from askalike.search.thresholds import Promise, Threshold, calibration_error
 from askalike.types import Verdict
 
 
@@ -100,7 +100,8 @@ def _by_labels(forum: Path, labels: Path, kind: Literal["precision", "recall"], 
         kept = opened.thresholds.of(promise)
     if as_json:
         about_labels = {field.name: to_builtins(getattr(report, field.name)) for field in fields(report) if field.repr}
-        print_json({**_object(least), **about_labels})
+        errors = {"before": calibration_error(report.before), "after": calibration_error(report.after)}
+        print_json({**_object(least), **about_labels, "calibration_error": errors})
         return
     print_whole(
         f"labelled pairs: {report.pairs:,}, the same: {report.same:,}, of the forum's questions: {report.in_forum:,},"

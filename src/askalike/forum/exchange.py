@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -168,11 +168,7 @@ MOST_ENTRIES = 2**62
 
 
 def records_of(store: Store, table: str) -> Iterator[Record]:
-    """Yield the records of one of ``TABLES``: those that the forum shows, not what waits for a missing question.
-
-    Raises:
-        SettingError: there is no such table.
-    """
+    """Yield the records of one of ``TABLES``: those that the forum shows, not what waits for a missing question."""
     if table == "questions":
         yield from (question for _, question in store.all_questions())
     elif table == "answers":
@@ -183,20 +179,15 @@ def records_of(store: Store, table: str) -> Iterator[Record]:
         yield from store.links()
     elif table == "judgements":
         yield from store.all_feedback()
-    elif table == "log":
-        yield from reversed(store.log(MOST_ENTRIES))
     else:
-        raise SettingError(f"there is no table {table!r}", f"expected one of {', '.join(TABLES)}")
+        yield from reversed(store.log(MOST_ENTRIES))
 
 
-def export_table(store: Store, table: str, form: Form, file: BinaryIO) -> int:
-    """Write one of ``TABLES`` to an open file; return the number of its records.
-
-    Raises:
-        SettingError: there is no such table or form.
-        MissingExtraError: Parquet without pyarrow.
-    """
-    return write_records(records_of(store, table), TABLES.get(table, Question), form, file)
+def check_tables(names: Collection[str], tables: Collection[str]) -> None:
+    """Raise SettingError for a name that is none of these tables."""
+    for name in names:
+        if name not in tables:
+            raise SettingError(f"there is no table {name!r}", f"expected one of {', '.join(tables)}")
 
 
 def export_forum(
@@ -215,6 +206,7 @@ def export_forum(
 
     if form not in FORMS:
         raise SettingError(f"there is no form {form!r}", f"expected one of {', '.join(FORMS)}")
+    check_tables(tables, TABLES)
     if folder.exists() and not (folder / MANIFEST).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise SettingError(f"{folder} is there and is no export", "name a new folder, or an empty one")
     folder.mkdir(parents=True, exist_ok=True)
@@ -226,7 +218,7 @@ def export_forum(
         if table in tables:
             progress.start(f"writing {table}", 0, table)
             with writing_whole(folder / f"{table}.{form}") as file:
-                written[table] = export_table(store, table, form, file)
+                written[table] = write_records(records_of(store, table), TABLES[table], form, file)
     manifest = Manifest(FORMAT, __version__, form, written, text)
     replace_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
     return written

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 from askalike.data import GENERAL_CODE
 from askalike.errors import (
@@ -32,6 +32,7 @@ from askalike.forum.exchange import (
     ImportOptions,
     ImportReport,
     archive_of,
+    check_tables,
     export_forum,
     frame_of,
     import_archive,
@@ -92,8 +93,11 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 
-MANY = 256
-"""So many queries are answered together."""
+MAX_BATCH: Final = 256
+"""Queries that are answered together, and questions whose languages are told together."""
+
+FRAMES: Final[Mapping[str, type]] = {**TABLES, "pairs": PairRow, "groups": MemberRow}
+"""What ``to_dataframe`` returns: name of the table → its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +411,7 @@ class Forum:
 
         def search_batches(searcher: Searcher) -> list[SearchResult]:
             results: list[SearchResult] = []
-            for batch in batches(wanted, MANY):
+            for batch in batches(wanted, MAX_BATCH):
                 results += searcher.search(batch)
                 shown.advance(len(batch))
             return results
@@ -515,12 +519,16 @@ class Forum:
             SettingError: there is no such table or library.
             MissingExtraError: the library, or pyarrow, is not installed.
         """
+        check_tables([table], FRAMES)
+        records: Iterable[Any]
         if table == "pairs":
-            return frame_of(pair_rows(self.pairs.duplicates()), PairRow, library)
-        if table == "groups":
+            records = pair_rows(self.pairs.duplicates())
+        elif table == "groups":
             self.pairs.compare()
-            return frame_of(member_rows(self.store, self.groups.find()), MemberRow, library)
-        return frame_of(records_of(self.store, table), TABLES.get(table, Question), library)
+            records = member_rows(self.store, self.groups.find())
+        else:
+            records = records_of(self.store, table)
+        return frame_of(records, FRAMES[table], library)
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -779,7 +787,7 @@ class Forum:
             text = replace(before, languages=tuple(languages))
             tell = Detector(text.languages).tag if text.languages else without_detected_language
             shown.start("telling languages apart", store.count_questions(), "questions")
-            for batch in batches(store.all_questions(), MANY):
+            for batch in batches(store.all_questions(), MAX_BATCH):
                 tagged = [(question, tell(question).language) for _, question in batch]
                 changed = {
                     question.id
