@@ -559,7 +559,7 @@ class Forum:
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        self.store.add_questions(self._with_languages(questions), _several(links, Link))
+        self.store.add_questions(self._prepare(questions), _several(links, Link))
         self.catch_up()
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
@@ -568,12 +568,12 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is stored then.
         """
-        self.store.edit_questions(self._with_languages(questions))
+        self.store.edit_questions(self._prepare(questions))
         self.catch_up()
 
     def put(self, questions: Question | Iterable[Question]) -> None:
         """Add questions, or replace those whose id the forum holds."""
-        self.store.put_questions(self._with_languages(questions))
+        self.store.put_questions(self._prepare(questions))
         self.catch_up()
 
     def put_unindexed(
@@ -586,7 +586,7 @@ class Forum:
         Raises:
             UnknownIdError, InputError: as ``delete`` and ``put``; nothing is changed then.
         """
-        return self.store.put_questions(self._with_languages(questions), _several(gone, str))
+        return self.store.put_questions(self._prepare(questions), _several(gone, str))
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:
         """Delete questions with their answers, links and judgements.
@@ -619,19 +619,21 @@ class Forum:
         """
         return self.store.add_feedback(Feedback(_id(question_id), _id(candidate_id), verdict, by, draw=draw or Draw()))
 
-    def _with_languages(self, questions: Question | Iterable[Question]) -> Sequence[Question]:
-        """Return questions with the languages that are detected, where nobody has said them.
+    def _prepare(self, questions: Question | Iterable[Question]) -> list[Question]:
+        """Return questions with texts as ids, and with the languages that are detected where nobody has said them.
 
         Raises:
+            SettingError: one is no question.
             InputError: one has no text: a search could neither find nor show it.
         """
-        listed = _listed(questions)
-        for question in listed:
+        prepared, tag = [], self.indexes.language_tagger()
+        for question in _several([questions] if isinstance(questions, Question) else questions, Question):
             try:
                 check_has_text(str(question.title).strip(), str(question.body), question.markup)
             except Unreadable as error:
                 raise InputError(f"question {question.id!r:.600}: {error}", "give it a title or a body") from error
-        return list(map(self.indexes.language_tagger(), listed))
+            prepared.append(tag(question if isinstance(question.id, str) else replace(question, id=_id(question.id))))
+        return prepared
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 
@@ -841,16 +843,6 @@ def discard_if_empty(forum: Forum) -> bool:
             remove_owned(forum.path, NEW_FORUM_FILES)  # with the lock held: nobody can begin to fill it
     forum.store.close()
     return not forum.path.exists()
-
-
-def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
-    """Return questions as a list, with texts as ids.
-
-    Raises:
-        SettingError: one is no question.
-    """
-    listed = _several([questions] if isinstance(questions, Question) else questions, Question)
-    return [question if isinstance(question.id, str) else replace(question, id=_id(question.id)) for question in listed]
 
 
 def _several(values: Iterable[_Value], kind: type[_Value]) -> list[_Value]:

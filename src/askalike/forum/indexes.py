@@ -357,7 +357,10 @@ class Indexes:
                 if self._finished > before:  # another thread began after this one had stored its changes
                     return True
                 self._begun += 1
-                self._follow(progress)
+                self.words.begin()
+                catch_up(self._store, self.words.indexer(), progress)
+                if self.vectors is not None:
+                    self.vectors.follow(progress)
                 self._finished = self._begun
                 return True
         except EngineError:  # what is stored is found when the engine is back; searches say that it is not
@@ -372,13 +375,6 @@ class Indexes:
             if is_waiting:  # who only searches need not be able to write
                 raise
         return False
-
-    def _follow(self, progress: Progress) -> None:
-        """Bring everything in step; the caller holds the lock."""
-        self.words.begin()
-        catch_up(self._store, self.words.indexer(), progress)
-        if self.vectors is not None:
-            self.vectors.follow(progress)
 
     def encode(self, progress: Progress) -> None:
         """Encode all that waits; nothing without vectors.
