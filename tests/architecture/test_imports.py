@@ -97,7 +97,7 @@ ALLOWED: dict[str, set[str]] = {
         *("readers", "records", "store", "text"),
     },
     "deduplication": {
-        *("types", "errors", "executors", "files", "forum", "progress", "readers", "records", "text"),
+        *("types", "errors", "executors", "files", "forum", "progress", "readers", "records", "search", "text"),
     },
     "evaluation.forum": {
         *(PLUMBING - {"processes"} | MODEL),
