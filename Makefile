@@ -35,12 +35,11 @@ test: setup  ## run the tests that a contributor runs, and the examples in docst
 test-slow: setup  ## run the rest: kills, databases, engines, the page in Chromium, journeys, longer trainings
 	$(BIN)/python -m pytest tests -m slow --numprocesses auto --dist loadgroup --no-loadscope-reorder
 
-check: setup  ## lint, format, types, architecture
+check: setup  ## lint, format, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/zizmor --offline --quiet .github
-	$(BIN)/python -m pytest tests/architecture
 
 format: setup  ## put the code into its format
 	$(BIN)/ruff check --fix .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -44,10 +45,9 @@ def found_pairs(forum: Forum) -> Scores:
 
 
 @pytest.fixture
-def undisturbed(tmp_path: Path) -> tuple[Scores, Scores]:
+def undisturbed(encoded_homenet: Path, tmp_path: Path) -> tuple[Scores, Scores]:
     """Return what a forum answers, and its pairs, whose disk was never full."""
-    with Forum.create(tmp_path / "undisturbed") as forum:
-        forum.load(bundled_forum())
+    with Forum.open(shutil.copytree(encoded_homenet, tmp_path / "undisturbed")) as forum:
         return answers(forum), found_pairs(forum)
 
 
