@@ -71,7 +71,7 @@ class Post:
     def cooked(self) -> str:
         if self.html:
             return self.html
-        links = "".join(f' <a href="/t/topic/{one}">there</a>' for one in self.targets)
+        links = "".join(f' <a href="/t/topic/{target}">there</a>' for target in self.targets)
         return f"<p>{self.text}{links}</p>"
 
 
@@ -95,11 +95,11 @@ class Topic:
 
     @property
     def shown(self) -> list[Post]:
-        return [one for one in self.posts if not one.is_deleted and not one.is_whisper]
+        return [post for post in self.posts if not post.is_deleted and not post.is_whisper]
 
     @property
     def last_s(self) -> float:
-        return max((one.created_s for one in self.shown), default=self.created_s)
+        return max((post.created_s for post in self.shown), default=self.created_s)
 
 
 @dataclass
@@ -211,8 +211,8 @@ class FakeDiscourse:
     def add_post(self, topic: Topic, at_s: float, action: str = "") -> Post:
         self.last_post += 1
         targets = (self.chance.randint(1, len(self.topics)),) if self.chance.random() < 0.15 else ()
-        targets = tuple(one for one in targets if one != topic.id)
-        number = max((one.number for one in topic.posts), default=0) + 1
+        targets = tuple(target for target in targets if target != topic.id)
+        number = max((post.number for post in topic.posts), default=0) + 1
         text = "" if action else self._text(12)
         post = Post(self.last_post, number, text, f"user{self.chance.randint(1, 50)}", at_s, 0, action=action)
         post.targets = () if action else targets
@@ -226,7 +226,7 @@ class FakeDiscourse:
         kinds = {
             name.removeprefix("_do_"): getattr(self, name) for name in sorted(dir(self)) if name.startswith("_do_")
         }
-        kind = self.chance.choices(list(kinds), [WEIGHTS.get(one, 3) for one in kinds])[0]
+        kind = self.chance.choices(list(kinds), [WEIGHTS.get(name, 3) for name in kinds])[0]
         topic = self.topics[self.chance.choice(self._living())]
         kinds[kind](topic)
         self.mutated[kind] += 1
@@ -234,7 +234,9 @@ class FakeDiscourse:
     def _living(self) -> list[int]:
         if self.chance.random() < 0.5 or not self.topics:
             newest = max(self.topics)
-            return [one for one in range(max(1, newest - 200), newest + 1) if one in self.topics] or list(self.topics)
+            return [number for number in range(max(1, newest - 200), newest + 1) if number in self.topics] or list(
+                self.topics
+            )
         return [self.chance.choice(list(self.topics))]
 
     def _do_topic(self, _: Topic) -> None:
@@ -248,7 +250,9 @@ class FakeDiscourse:
         self._event("post", "post_created", topic, self.add_post(topic, self.now_s))
 
     def _do_edit(self, topic: Topic) -> None:
-        post = self.chance.choice([one for one in topic.posts if not one.action] or [self.add_post(topic, self.now_s)])
+        post = self.chance.choice(
+            [post for post in topic.posts if not post.action] or [self.add_post(topic, self.now_s)]
+        )
         post.text = self._text(14)
         self._event("post", "post_edited", topic, post)
 
@@ -294,7 +298,7 @@ class FakeDiscourse:
             self._event("post", "post_edited", topic, post)
 
     def _do_accept(self, topic: Topic) -> None:
-        wanted = [one for one in topic.shown[1:] if not one.action]
+        wanted = [post for post in topic.shown[1:] if not post.action]
         topic.accepted = 0 if topic.accepted or not wanted else self.chance.choice(wanted).number
         if wanted:
             self._event("solved", "accepted_solution" if topic.accepted else "unaccepted_solution", topic, wanted[0])
@@ -316,7 +320,7 @@ class FakeDiscourse:
         if other is topic or len(topic.posts) < 2:
             return
         post = topic.posts.pop()
-        post.number = max((one.number for one in other.posts), default=0) + 1
+        post.number = max((post.number for post in other.posts), default=0) + 1
         other.posts.append(post)
         self.owners[post.id] = other.id
         self._event("topic", "topic_edited", topic)
@@ -334,8 +338,8 @@ class FakeDiscourse:
             if self._is_listed(topic, is_staff=False) and not is_whisper:
                 self.lost.append((self.now_s, name, str(topic.id)))
             return
-        told = self._row(topic) if post is None else self._post_json(topic, post)
-        content = json.dumps({kind: told}).encode()
+        row = self._row(topic) if post is None else self._post_json(topic, post)
+        content = json.dumps({kind: row}).encode()
         headers = self.headers(kind, name, content)
         delay = (
             self.trouble.uniform(0.1, 0.8)
@@ -419,8 +423,8 @@ class FakeDiscourse:
             if self.is_login_required and not is_staff:
                 message = "You are not permitted to view the requested resource."
                 return as_json({"errors": [message], "error_type": "not_logged_in"}, 403)
-            found = self._found(parts, is_staff)
-            return as_json(NOT_FOUND, 404) if found is None else as_json(found)
+            answer = self._found(parts, is_staff)
+            return as_json(NOT_FOUND, 404) if answer is None else as_json(answer)
 
     def write(self, request: Request) -> Answer:
         """Answer ``POST /posts.json`` and ``PUT /t/ID/status.json``, with the fields that are documented."""
@@ -466,9 +470,9 @@ class FakeDiscourse:
         return (500 if name == "broken" else 503), {}, b"<html>sorry</html>"
 
     def _found(self, parts: Any, is_staff: bool) -> Any:
-        asked = parse_qs(parts.query)
+        parameters = parse_qs(parts.query)
         if parts.path in ("/site.json", "/categories.json"):
-            shown = [one for one in self.categories.values() if is_staff or not one.is_private]
+            shown = [category for category in self.categories.values() if is_staff or not category.is_private]
             rows = [
                 {"id": c.id, "name": c.name, "slug": c.name.lower(), "read_restricted": c.is_private} for c in shown
             ]
@@ -477,18 +481,18 @@ class FakeDiscourse:
                 listed = [row for row in rows if self.preloaded is None or row["id"] in self.preloaded]
                 return {"categories": listed, **lazy} if listed else lazy
             pages = rows[:0] if self.is_category_list_empty else rows
-            page = int(asked.get("page", ["1"])[0])
+            page = int(parameters.get("page", ["1"])[0])
             return {"category_list": {"can_create_category": False, "categories": pages[2 * page - 2 : 2 * page]}}
         if parts.path == "/latest.json":
-            return self._latest(asked, is_staff)
+            return self._latest(parameters, is_staff)
         if parts.path == "/posts.json":
-            before = int(asked.get("before", ["0"])[0]) or self.last_post + 1
+            before = int(parameters.get("before", ["0"])[0]) or self.last_post + 1
             return {"latest_posts": self._latest_posts(before, is_staff)}
-        if found := re.fullmatch(r"/t/([0-9]+)(/posts)?\.json", parts.path):
-            topic = self.topics.get(int(found[1]))
+        if match := re.fullmatch(r"/t/([0-9]+)(/posts)?\.json", parts.path):
+            topic = self.topics.get(int(match[1]))
             if topic is None or not (is_staff or self._is_readable(topic)):
                 return None
-            return self._whole(topic, [int(one) for one in asked.get("post_ids[]", ())], is_staff)
+            return self._whole(topic, [int(number) for number in parameters.get("post_ids[]", ())], is_staff)
         return None
 
     def _is_readable(self, topic: Topic) -> bool:
@@ -498,14 +502,14 @@ class FakeDiscourse:
     def _is_listed(self, topic: Topic, is_staff: bool) -> bool:
         return not topic.is_deleted and (is_staff or (self._is_readable(topic) and topic.is_visible))
 
-    def _latest(self, asked: Mapping[str, list[str]], is_staff: bool) -> Any:
-        size = min(100, int(asked.get("per_page", ["30"])[0]))
-        first = int(asked.get("page", ["0"])[0]) * size
-        listed = [one for one in self.topics.values() if self._is_listed(one, is_staff)]
-        listed = [one for one in listed if one.category not in self.muted]
-        if asked["order"] != ["created"]:
-            listed = heapq.nlargest(first + size, listed, key=lambda one: (one.bumped_s, one.id))
-        rows = [self._row(one) for one in listed[first : first + size]]
+    def _latest(self, parameters: Mapping[str, list[str]], is_staff: bool) -> Any:
+        size = min(100, int(parameters.get("per_page", ["30"])[0]))
+        first = int(parameters.get("page", ["0"])[0]) * size
+        listed = [topic for topic in self.topics.values() if self._is_listed(topic, is_staff)]
+        listed = [topic for topic in listed if topic.category not in self.muted]
+        if parameters["order"] != ["created"]:
+            listed = heapq.nlargest(first + size, listed, key=lambda topic: (topic.bumped_s, topic.id))
+        rows = [self._row(topic) for topic in listed[first : first + size]]
         return {"topic_list": {"per_page": size, "topics": rows}}
 
     def _latest_posts(self, before: int, is_staff: bool) -> list[Any]:
@@ -514,7 +518,7 @@ class FakeDiscourse:
             topic = self.topics.get(self.owners.get(number, 0))
             if topic is None or not self._is_listed(topic, is_staff):
                 continue
-            posts += [self._post_json(topic, one) for one in topic.shown if one.id == number]
+            posts += [self._post_json(topic, post) for post in topic.shown if post.id == number]
             if len(posts) == 50:
                 break
         return posts
@@ -526,7 +530,7 @@ class FakeDiscourse:
             "fancy_title": topic.title,
             "slug": topic.slug,
             "posts_count": len(topic.shown),
-            "highest_post_number": max((one.number for one in topic.posts), default=0),
+            "highest_post_number": max((post.number for post in topic.posts), default=0),
             "created_at": iso(topic.created_s),
             "last_posted_at": iso(topic.last_s),
             "bumped": True,
@@ -537,7 +541,7 @@ class FakeDiscourse:
             "archived": False,
             "pinned": False,
             "category_id": topic.category,
-            "tags": [{"id": n, "name": one, "slug": one} for n, one in enumerate(topic.tags)],
+            "tags": [{"id": n, "name": tag, "slug": tag} for n, tag in enumerate(topic.tags)],
             "has_accepted_answer": bool(topic.accepted),
             "views": 7,
         }
@@ -558,8 +562,8 @@ class FakeDiscourse:
             "hidden": post.is_hidden,
             "actions_summary": [{"id": 2, "count": post.likes}] if post.likes else [],
             "link_counts": [
-                {"url": f"http://forum.example.org/t/topic/{one}", "internal": True, "reflection": False}
-                for one in post.targets
+                {"url": f"http://forum.example.org/t/topic/{target}", "internal": True, "reflection": False}
+                for target in post.targets
             ],
         }
 
@@ -567,17 +571,17 @@ class FakeDiscourse:
         posts = topic.posts if is_staff else topic.shown
         if wanted:
             return {
-                "post_stream": {"posts": [self._post_json(topic, one) for one in posts if one.id in wanted]},
+                "post_stream": {"posts": [self._post_json(topic, post) for post in posts if post.id in wanted]},
                 "id": topic.id,
             }
-        told = self._row(topic) | {"deleted_at": iso(topic.created_s) if topic.is_deleted else None}
-        told["post_stream"] = {
-            "posts": [self._post_json(topic, one) for one in posts[:A_PAGE]],
-            "stream": [one.id for one in posts],
+        row = self._row(topic) | {"deleted_at": iso(topic.created_s) if topic.is_deleted else None}
+        row["post_stream"] = {
+            "posts": [self._post_json(topic, post) for post in posts[:A_PAGE]],
+            "stream": [post.id for post in posts],
         }
         if topic.accepted:
-            told["accepted_answer"] = {"post_number": topic.accepted, "username": "someone"}
-        return told
+            row["accepted_answer"] = {"post_number": topic.accepted, "username": "someone"}
+        return row
 
     def dump(self, folder: Path) -> None:
         """Write what everybody may read as an archive of topics."""
@@ -586,9 +590,9 @@ class FakeDiscourse:
         with (folder / "topics.jsonl").open("w") as file:
             for topic in self.topics.values():
                 if topic.is_visible and self._is_readable(topic):
-                    told = self._whole(topic, [], is_staff=False)
-                    told["post_stream"] = {"posts": [self._post_json(topic, one) for one in topic.shown]}
-                    file.write(json.dumps(told) + "\n")
+                    whole = self._whole(topic, [], is_staff=False)
+                    whole["post_stream"] = {"posts": [self._post_json(topic, post) for post in topic.shown]}
+                    file.write(json.dumps(whole) + "\n")
 
     # -- what a forum should hold ------------------------------------------------------------------------------
 
@@ -602,8 +606,8 @@ class FakeDiscourse:
 
     def _thread(self, topic: Topic, address: str) -> Thread:
         name = str(topic.id)
-        first = next((one for one in topic.shown if one.number == 1), None)
-        closings = [one.created_s for one in topic.shown if one.action == "closed.enabled"]
+        first = next((post for post in topic.shown if post.number == 1), None)
+        closings = [post.created_s for post in topic.shown if post.action == "closed.enabled"]
         answers, targets = [], []
         for post in topic.shown:
             targets += post.targets
@@ -634,7 +638,7 @@ class FakeDiscourse:
             url=f"{address}/t/{topic.slug}/{name}",
             author=first.username if first else "",
         )
-        links = tuple(Link(name, str(one), "related") for one in dict.fromkeys(targets) if one != topic.id)
+        links = tuple(Link(name, str(target), "related") for target in dict.fromkeys(targets) if target != topic.id)
         return Thread(question, tuple(answers), links)
 
 

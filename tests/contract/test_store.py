@@ -70,9 +70,9 @@ STORES: dict[str, Callable[[Path, dict[str, str]], Store]] = {
 
 @pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made = STORES[request.param](tmp_path, {"language": '"english"'})
-    yield made
-    made.close()
+    store = STORES[request.param](tmp_path, {"language": '"english"'})
+    yield store
+    store.close()
 
 
 def no_reject(reject: Reject) -> None:
@@ -98,9 +98,9 @@ def test_the_settings_are_those_of_the_making(store: Store) -> None:
 # -- single changes --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("made", [_sqlite, _postgres])
-def test_a_closed_store_says_so_in_every_thread(tmp_path: Path, made: Callable[..., Store]) -> None:
-    store = made(tmp_path, {"language": '"english"'})
+@pytest.mark.parametrize("make_store", [_sqlite, _postgres])
+def test_a_closed_store_says_so_in_every_thread(tmp_path: Path, make_store: Callable[..., Store]) -> None:
+    store = make_store(tmp_path, {"language": '"english"'})
     assert store.count_questions() == 0
     store.close()
     store.close()
@@ -123,10 +123,10 @@ def test_what_is_stored_reads_back_equal_control_characters_too(store: Store) ->
 def test_a_moment_in_another_zone_comes_back_in_utc(store: Store) -> None:
     there = datetime(2020, 6, 1, 12, tzinfo=timezone(timedelta(hours=2)))
     store.put_questions([Question("q", "t", created=there)])
-    found = store.question("q").created
-    assert found == there
-    assert found is not None
-    assert found.utcoffset() == timedelta(0)
+    created = store.question("q").created
+    assert created == there
+    assert created is not None
+    assert created.utcoffset() == timedelta(0)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_number_stays_with_its_question_and_is_never_given_again(store: Store)
     numbers = store.nums_by_id(["q1", "q2", "nowhere"])
     store.edit_questions([Question("q1", "changed")])
     assert store.nums_by_id(["q1", "q2"]) == numbers
-    assert store.ids_by_num([*numbers.values(), 999]) == {number: one for one, number in numbers.items()}
+    assert store.ids_by_num([*numbers.values(), 999]) == {number: name for name, number in numbers.items()}
     store.put_questions([], ["q2"])
     store.put_questions([Question("q2", "t")])
     assert store.nums_by_id(["q2"])["q2"] > numbers["q2"]
@@ -236,7 +236,7 @@ def test_answers_come_best_first_and_are_counted(store: Store) -> None:
         Answer("right", "q", "b", created=new, score=0, is_accepted=True),
     ]
     store.add_answers(answers)
-    assert [one.id for one in store.answers_of(["q", "none"])["q"]] == ["right", "voted", "early", "late"]
+    assert [answer.id for answer in store.answers_of(["q", "none"])["q"]] == ["right", "voted", "early", "late"]
     assert store.answer_counts(["q", "none", "nowhere"]) == {"q": 4}
     with pytest.raises(InputError, match="is taken"):
         store.add_answers([Answer("late", "q", "other")])
@@ -245,11 +245,11 @@ def test_answers_come_best_first_and_are_counted(store: Store) -> None:
         "new": "add",
     }
     store.delete_answers(["early", "right"])
-    assert [one.id for one in store.answers_of(["q"])["q"]] == ["voted", "late", "new"]
+    assert [answer.id for answer in store.answers_of(["q"])["q"]] == ["voted", "late", "new"]
 
 
 def test_duplicate_links_lead_on_to_the_originals_that_are_there(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "abcd"])
+    store.put_questions([Question(identifier, "t") for identifier in "abcd"])
     links = [Link("a", "b"), Link("b", "c"), Link("c", "a"), Link("a", "d", "related")]
     assert store.put_links([*links, links[0]]) == 3 + 1
     assert store.put_links(links) == 0
@@ -313,7 +313,7 @@ def test_the_log_is_shortened_to_the_newest_change_of_each_question(
     monkeypatch.setattr("askalike.store.base.SHORT_LOG", 3)
     questions = [Question(f"q{number}", "t") for number in range(4)]
     store.load([*questions, Link("q1", "q0"), Answer("a", "q0", "b")], DUMP, no_reject)
-    numbers, followers = store.nums_by_id([one.id for one in questions]), [0, store.last_change()]
+    numbers, followers = store.nums_by_id([question.id for question in questions]), [0, store.last_change()]
     for number in range(9):
         store.put_questions([Question("q0", f"edit {number}"), Question("gone", "t")])
         followers.append(store.last_change())
@@ -335,8 +335,8 @@ def test_what_is_said_of_a_question_is_logged_for_those_who_ask_for_it(store: St
     store.put_links([Link("a", "b")])
     store.add_feedback(Feedback("b", "a", "duplicate"))
     assert store.changes(start, 10) == []
-    found = store.changes(start, 10, ("question", "link", "feedback"))
-    assert [(change.kind, change.num) for change in found] == [
+    changes = store.changes(start, 10, ("question", "link", "feedback"))
+    assert [(change.kind, change.num) for change in changes] == [
         ("link", numbers["a"]),
         ("feedback", numbers["b"]),
         ("feedback", numbers["a"]),
@@ -614,7 +614,7 @@ def test_a_question_that_is_named_twice_is_deleted_once(store: Store) -> None:
 
 
 def test_the_newest_judgement_on_a_pair_counts_until_it_is_withdrawn(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "abc"])
+    store.put_questions([Question(identifier, "t") for identifier in "abc"])
     first = store.add_feedback(Feedback("a", "b", "duplicate", "ann"))
     other = store.add_feedback(Feedback("a", "c", "different"))
     assert first.at is not None
@@ -633,11 +633,11 @@ def test_the_newest_judgement_on_a_pair_counts_until_it_is_withdrawn(store: Stor
 
 
 def test_a_judgement_counts_by_its_own_moment_and_of_one_moment_the_last_that_was_stored(store: Store) -> None:
-    questions: list[Record] = [Question(one, "t") for one in "abcd"]
+    questions: list[Record] = [Question(identifier, "t") for identifier in "abcd"]
     store.load(questions, DUMP, no_reject)
     old = Feedback("a", "b", "different", "eve", datetime(2020, 1, 1, tzinfo=UTC))
     now = store.add_feedback(Feedback("b", "a", "duplicate", "ann"))
-    same = [structs.replace(old, candidate_id="c", verdict=one) for one in ("duplicate", "different")]
+    same = [structs.replace(old, candidate_id="c", verdict=verdict) for verdict in ("duplicate", "different")]
     ahead = Feedback("a", "d", "different", "eve", datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
     store.load([*questions, old, *same, ahead], DUMP, no_reject)
     assert store.judgements() == [same[1], now, ahead]
@@ -652,14 +652,14 @@ def test_a_judgement_counts_by_its_own_moment_and_of_one_moment_the_last_that_wa
 
 
 def test_who_judges_with_a_clock_that_went_back_is_heard(store: Store) -> None:
-    questions: list[Record] = [Question(one, "t") for one in "ab"]
+    questions: list[Record] = [Question(identifier, "t") for identifier in "ab"]
     ahead = Feedback("a", "b", "different", "eve", datetime(2200, 1, 1, tzinfo=UTC))
     store.load([*questions, ahead], DUMP, no_reject)
     decided = store.decide(Feedback("a", "b", "duplicate", "ann"))
     assert decided.at == datetime(2200, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
-    assert [one.at for one in store.judgements()] == [decided.at]
+    assert [judgement.at for judgement in store.judgements()] == [decided.at]
     store.undo(decided.number, "ann")
-    assert [(one.verdict, one.by) for one in store.judgements()] == [("different", "eve")]
+    assert [(judgement.verdict, judgement.by) for judgement in store.judgements()] == [("different", "eve")]
     store.add_feedback(Feedback("a", "b", "withdrawn", "ann"))
     assert store.judgements() == []
 
@@ -667,11 +667,11 @@ def test_who_judges_with_a_clock_that_went_back_is_heard(store: Store) -> None:
 def test_a_judgement_without_a_moment_is_stored_once_however_often_it_is_loaded(store: Store) -> None:
     records: list[Record] = [Question("a", "t"), Question("b", "t")]
     different, duplicate = Feedback("a", "b", "different", "ann"), Feedback("a", "b", "duplicate", "ann")
-    given = [different, duplicate, different]
-    report = store.load([*records, *given], DUMP, no_reject)
+    judgements = [different, duplicate, different]
+    report = store.load([*records, *judgements], DUMP, no_reject)
     assert (report.judgements.added, verdicts(store)) == (3, {("a", "b"): "different"})
     store.add_feedback(Feedback("a", "b", "duplicate", "bob"))
-    report = store.load([*records, *given], DUMP, no_reject)
+    report = store.load([*records, *judgements], DUMP, no_reject)
     assert (report.judgements.unchanged, verdicts(store)) == (3, {("a", "b"): "duplicate"})
 
 
@@ -679,20 +679,20 @@ def test_a_judgement_without_a_moment_is_stored_once_however_often_it_is_loaded(
 
 
 def verdicts(store: Store) -> dict[tuple[str, str], str]:
-    return {(one.question_id, one.candidate_id): one.verdict for one in store.judgements()}
+    return {(judgement.question_id, judgement.candidate_id): judgement.verdict for judgement in store.judgements()}
 
 
 def test_a_decision_is_a_judgement_a_link_and_an_entry_and_undoing_it_takes_all_three_back(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "abcd"])
+    store.put_questions([Question(identifier, "t") for identifier in "abcd"])
     entry = store.decide(Feedback("a", "b", "duplicate", "ann", draw=Draw("sample", 0.5)))
     assert (entry.kind, entry.by, entry.made_link) == ("duplicate", "ann", True)
     assert store.links() == [Link("a", "b")]
-    assert [(one.by, one.draw) for one in store.judgements()] == [("ann", Draw("sample", 0.5))]
+    assert [(judgement.by, judgement.draw) for judgement in store.judgements()] == [("ann", Draw("sample", 0.5))]
     assert store.judgements()[0].at == entry.at
     undone = store.undo(entry.number, "bob")
     assert (undone.kind, undone.by, undone.undoes) == ("undone", "bob", entry.number)
     assert (store.links(), store.judgements()) == ([], [])
-    assert [(one.kind, one.by, one.undone) for one in store.log(9)] == [
+    assert [(entry.kind, entry.by, entry.undone) for entry in store.log(9)] == [
         ("undone", "bob", False),
         ("duplicate", "ann", True),
     ]
@@ -711,7 +711,7 @@ def test_a_decision_is_a_judgement_a_link_and_an_entry_and_undoing_it_takes_all_
 
 
 def test_a_decision_that_is_repeated_changes_nothing(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "abcd"])
+    store.put_questions([Question(identifier, "t") for identifier in "abcd"])
     duplicate = store.decide(Feedback("a", "b", "duplicate", "ann"))
     different = store.decide(Feedback("c", "d", "different", "ann"))
     before = (store.last_change(), store.counts(), store.log(9), store.links(), store.judgements())
@@ -728,7 +728,7 @@ def test_a_decision_that_is_repeated_changes_nothing(store: Store) -> None:
 
 
 def test_a_decision_that_is_refused_stores_nothing(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "abcde"])
+    store.put_questions([Question(identifier, "t") for identifier in "abcde"])
     first = store.decide(Feedback("a", "b", "duplicate", "ann"))
     before = (store.last_change(), store.counts(), store.log(9), store.links(), store.judgements())
     refused: list[tuple[Feedback, str]] = [
@@ -747,12 +747,12 @@ def test_a_decision_that_is_refused_stores_nothing(store: Store) -> None:
 
 
 def test_undoing_lets_the_judgement_before_count_again_and_none_that_came_since(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "abc"])
+    store.put_questions([Question(identifier, "t") for identifier in "abc"])
     store.add_feedback(Feedback("a", "b", "different", "eve"))
     first = store.decide(Feedback("a", "b", "duplicate", "ann"))
     assert verdicts(store) == {("a", "b"): "duplicate"}
     store.undo(first.number, "ann")
-    assert [(one.verdict, one.by) for one in store.judgements()] == [("different", "eve")]
+    assert [(judgement.verdict, judgement.by) for judgement in store.judgements()] == [("different", "eve")]
     other = store.decide(Feedback("a", "c", "duplicate", "ann"))
     store.add_feedback(Feedback("c", "a", "different", "eve"))
     store.undo(other.number, "ann")
@@ -761,11 +761,11 @@ def test_undoing_lets_the_judgement_before_count_again_and_none_that_came_since(
 
 
 def test_a_mark_is_refused_where_it_leads_on_or_back_and_a_related_link_claims_none(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "abc"])
+    store.put_questions([Question(identifier, "t") for identifier in "abc"])
     assert store.mark("a", "b")
     assert not store.mark("a", "b")
-    for duplicate, original, told in (("b", "a", "circle"), ("c", "a", "duplicate itself"), ("c", "c", "itself")):
-        with pytest.raises(InputError, match=told):
+    for duplicate, original, reason in (("b", "a", "circle"), ("c", "a", "duplicate itself"), ("c", "c", "itself")):
+        with pytest.raises(InputError, match=reason):
             store.mark(duplicate, original)
     with pytest.raises(UnknownIdError):
         store.mark("a", "nowhere")
@@ -777,7 +777,7 @@ def test_a_mark_is_refused_where_it_leads_on_or_back_and_a_related_link_claims_n
 
 @pytest.mark.parametrize("by", ["hand before", "hand", "load", "follow"])
 def test_a_link_that_somebody_else_made_stays_when_a_decision_is_undone(store: Store, by: str) -> None:
-    questions: list[Record] = [Question(one, "t") for one in "ab"]
+    questions: list[Record] = [Question(identifier, "t") for identifier in "ab"]
     store.load(questions, DUMP, no_reject)
     if by == "hand before":
         store.put_links([Link("a", "b")])
@@ -794,7 +794,7 @@ def test_a_link_that_somebody_else_made_stays_when_a_decision_is_undone(store: S
 
 
 def test_an_older_log_takes_nothing_back_that_was_done_since(store: Store) -> None:
-    questions: list[Record] = [Question(one, "t") for one in "abcdef"]
+    questions: list[Record] = [Question(identifier, "t") for identifier in "abcdef"]
     store.load(questions, DUMP, no_reject)
     pairs = [Feedback("a", "b", "duplicate"), Feedback("c", "d", "duplicate"), Feedback("e", "f", "duplicate")]
     entries = [store.decide(pair) for pair in pairs]
@@ -805,19 +805,19 @@ def test_an_older_log_takes_nothing_back_that_was_done_since(store: Store) -> No
     report = store.load(old, OTHER, no_reject)
     assert (store.links(), store.judgements(), store.log(9)) == changed
     assert (report.links.added, report.log.added, report.judgements.added) == (0, 0, 0)
-    assert [one.made_link for one in store.log(9)] == [False, True, True, False]
+    assert [entry.made_link for entry in store.log(9)] == [False, True, True, False]
     for entry in (entries[0], entries[2]):
         store.undo(entry.number)
     assert store.links() == [Link("a", "b")]
 
 
 def test_a_log_that_is_read_claims_no_link_that_was_here_before(store: Store) -> None:
-    questions: list[Record] = [Question(one, "t") for one in "abcd"]
+    questions: list[Record] = [Question(identifier, "t") for identifier in "abcd"]
     store.load([*questions, Link("a", "b")], DUMP, no_reject)
     at = datetime(2020, 1, 1, tzinfo=UTC)
     log = [LogEntry(number, *pair, "duplicate", "ann", at, made_link=True) for number, pair in ((7, "ab"), (9, "cd"))]
     store.load([*questions, Link("a", "b"), Link("c", "d"), *log], OTHER, no_reject)
-    assert [one.made_link for one in store.log(9)] == [True, False]
+    assert [entry.made_link for entry in store.log(9)] == [True, False]
     for entry in store.log(9):
         store.undo(entry.number, "ann")
     assert store.links() == [Link("a", "b")]
@@ -836,20 +836,20 @@ def test_no_archive_takes_the_place_of_what_was_added_by_hand(store: Store) -> N
         store.load([edited], manual, no_reject)
     with pytest.raises(InputError, match="no archive replaces"):
         store.replace_threads([Thread(edited)], [], manual)
-    assert (store.links(), [one.id for one in store.answers_of(["a"])["a"]]) == ([Link("a", "b")], ["x"])
+    assert (store.links(), [answer.id for answer in store.answers_of(["a"])["a"]]) == ([Link("a", "b")], ["x"])
     assert store.question("a").title == "t"
 
 
 def test_what_is_to_be_written_waits_once_and_is_cancelled_with_its_decision(store: Store) -> None:
-    store.load([Question(one, "t") for one in "abcd"], DUMP, no_reject)
+    store.load([Question(identifier, "t") for identifier in "abcd"], DUMP, no_reject)
     store.put_questions([Question("own", "t")])
     pairs = [Feedback("a", "b", "duplicate"), Feedback("c", "d", "duplicate"), Feedback("own", "a", "different")]
     first, second, _ = (store.decide(pair) for pair in pairs)
     assert store.decided_duplicates("dump") == [first, second]
     assert store.decided_duplicates("manual") == []
     wanted = [
-        Write(0, "https://x", one.question_id, one.candidate_id, action)
-        for one in (first, second)
+        Write(0, "https://x", decision.question_id, decision.candidate_id, action)
+        for decision in (first, second)
         for action in ("link", "close")
     ]
     assert (store.put_writes(wanted), store.put_writes(wanted)) == (4, 0)
@@ -858,24 +858,24 @@ def test_what_is_to_be_written_waits_once_and_is_cancelled_with_its_decision(sto
     assert store.set_write(link.number, "done", "was there already")
     assert store.set_write(close.number, "failed", "answered 403")
     store.undo(first.number, "ann")
-    states = [(one.state, one.tries, one.why) for one in store.outbox()]
+    states = [(write.state, write.tries, write.why) for write in store.outbox()]
     assert states[0] == ("done", 1, "was there already")
     assert [state for state, *_ in states] == ["done", "cancelled", "waiting", "waiting"]
     assert not store.set_write(close.number, "failed", "later")
     assert (store.put_writes(wanted), store.outbox("https://y")) == (1, [])
-    assert [one.state for one in store.outbox()] == ["done", "waiting", "waiting", "waiting"]
+    assert [write.state for write in store.outbox()] == ["done", "waiting", "waiting", "waiting"]
     store.put_questions((), ["c"])
-    assert [one.question_id for one in store.outbox()] == ["a", "a"]
-    assert {one.question_id for one in store.log(99)} == {"own", "a"}
+    assert [write.question_id for write in store.outbox()] == ["a", "a"]
+    assert {entry.question_id for entry in store.log(99)} == {"own", "a"}
 
 
 # -- questions that helped -------------------------------------------------------------------------------------------
 
 
 def test_it_is_counted_how_often_questions_helped(store: Store) -> None:
-    store.put_questions([Question(one, "t") for one in "ab"])
+    store.put_questions([Question(identifier, "t") for identifier in "ab"])
     assert store.helped() == (0, 0)
-    assert [store.add_helped(one) for one in ("a", "b", "a")] == [1, 1, 2]
+    assert [store.add_helped(identifier) for identifier in ("a", "b", "a")] == [1, 1, 2]
     assert store.helped() == (3, 2)
     with pytest.raises(UnknownIdError):
         store.add_helped("nowhere")
@@ -922,8 +922,8 @@ def test_what_a_store_holds_is_counted(store: Store) -> None:
 
 def test_what_is_counted_follows_every_kind_of_change(store: Store) -> None:
     def counted() -> tuple[int, ...]:
-        found = store.counts()
-        return (found.questions, found.answers, found.questions_with_answer, found.duplicates, found.judgements)
+        counts = store.counts()
+        return (counts.questions, counts.answers, counts.questions_with_answer, counts.duplicates, counts.judgements)
 
     assert counted() == counted() == (0, 0, 0, 0, 0)
     store.put_questions([Question("q1", "t"), Question("q2", "t")])
@@ -942,10 +942,10 @@ def test_a_file_that_is_opened_again_holds_the_same(tmp_path: Path) -> None:
     layout = ForumLayout(tmp_path / "forum")
     store = create_store(layout, {})
     store.put_questions([FULL])
-    given = store.put_questions([Question("q2", "t")]) and store.add_feedback(Feedback("q1", "q2", "different"))
+    judgement = store.put_questions([Question("q2", "t")]) and store.add_feedback(Feedback("q1", "q2", "different"))
     store.close()
     again = open_store(layout)
-    assert (again.question("q1"), list(again.all_feedback())) == (FULL, [given])
+    assert (again.question("q1"), list(again.all_feedback())) == (FULL, [judgement])
     again.close()
 
 
@@ -958,7 +958,7 @@ def thread(number: int, title: str, *answers: str, links: tuple[int, ...] = ()) 
     name = f"q{number}"
     return Thread(
         Question(name, title),
-        tuple(Answer(one, name, f"body of {one}") for one in answers),
+        tuple(Answer(identifier, name, f"body of {identifier}") for identifier in answers),
         tuple(Link(name, f"q{target}", "related") for target in links),
     )
 
@@ -971,7 +971,7 @@ def test_threads_are_held_as_they_were_given_last(store: Store) -> None:
     assert (done.questions.edited, done.questions.unchanged) == (1, 1)
     assert (done.answers.edited, done.answers.deleted, done.links.deleted) == (1, 0, 1), "a2 moved, and is not deleted"
     assert held(store) == {"q1": "one again", "q2": "two"}
-    assert {one.id for one in store.answers_of(["q2"])["q2"]} == {"a2", "a3"}
+    assert {answer.id for answer in store.answers_of(["q2"])["q2"]} == {"a2", "a3"}
     assert store.replace_threads([thread(9, "nine")], [], SITE).questions.added == 1
     assert store.links() == [Link("q1", "q9", "related")]
     before = store.last_change()
@@ -990,8 +990,8 @@ def test_what_people_said_of_a_question_that_was_taken_away_counts_again_when_it
     assert (held(store), store.links(), list(store.all_feedback())) == ({"q2": "two"}, [], [])
     store.replace_threads([thread(1, "one", "a1")], [], SITE)
     assert store.links() == [Link("q2", "q1")]
-    assert [one.verdict for one in store.all_feedback()] == ["different"]
-    assert {one.id for one in store.answers_of(["q1"])["q1"]} == {"a1", "by-hand"}
+    assert [judgement.verdict for judgement in store.all_feedback()] == ["different"]
+    assert {answer.id for answer in store.answers_of(["q1"])["q1"]} == {"a1", "by-hand"}
 
 
 def test_a_thread_takes_nothing_from_another_source(store: Store) -> None:

@@ -42,38 +42,38 @@ PARTS: dict[str, set[str]] = {
     "one volume's class": {"postgresql", "server"},
     "ingress": {"postgresql", "server"},
     "ray": {"postgresql", "server", "ray", "ray-worker"},
-    "all": {"postgresql", "server", "follower", "milvus", "etcd", "objects", "ray", "ray-worker"},
+    "all": {"postgresql", "server", "follower", "milvus", "etcd", "manifests", "ray", "ray-worker"},
 }
 
 
 def rendered(values: dict[str, Any], chart: Path = CHART, release: str = "travel") -> list[dict[str, Any]]:
-    """Return the objects that Helm would send to a cluster."""
+    """Return the manifests that Helm would send to a cluster."""
     with helm.Chart.load(chart) as loaded:
         files = loaded.render(values, name=release, namespace="forums")
     texts = [text for name, text in files.items() if not name.endswith(".txt")]
-    return [one for text in texts for one in yaml.safe_load_all(text) if one]
+    return [part for text in texts for part in yaml.safe_load_all(text) if part]
 
 
-def faults(objects: list[dict[str, Any]]) -> list[str]:
-    """Return what the schemas of Kubernetes say against the objects."""
-    found = []
-    for one in objects:
+def faults(manifests: list[dict[str, Any]]) -> list[str]:
+    """Return what the schemas of Kubernetes say against the manifests."""
+    errors = []
+    for manifest in manifests:
         try:
-            kubernetes.validate(one, KUBERNETES, strict=True)
+            kubernetes.validate(manifest, KUBERNETES, strict=True)
         except kubernetes.ValidationError as error:
-            found.append(f"{one['kind']} {one['metadata']['name']}: {error}")
-    return found
+            errors.append(f"{manifest['kind']} {manifest['metadata']['name']}: {error}")
+    return errors
 
 
-def pods(objects: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def pods(manifests: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the pod's template of each part that runs on."""
-    made = [one for one in objects if one["kind"] in ("StatefulSet", "Deployment")]
-    found = {
-        one["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"]: one["spec"]["template"]
-        for one in made
+    workloads = [manifest for manifest in manifests if manifest["kind"] in ("StatefulSet", "Deployment")]
+    templates = {
+        workload["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"]: workload["spec"]["template"]
+        for workload in workloads
     }
-    assert len(found) == len(made)
-    return found
+    assert len(templates) == len(workloads)
+    return templates
 
 
 def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
@@ -84,32 +84,36 @@ def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
 def test_helm_and_kubernetes_find_no_fault_and_every_object_is_there_once(name: str) -> None:
     report = helm.lint(CHART, VALUES[name], strict=True, kube_version=f"v{KUBERNETES}.0")
     assert report["errors"] == []
-    assert [one for one in report["messages"] if one["severity"] > 1] == []  # 1: it would like an icon
-    objects = rendered(VALUES[name])
-    assert faults(objects) == []
-    names = [(one["kind"], one["metadata"]["name"]) for one in objects]
+    assert [message for message in report["messages"] if message["severity"] > 1] == []  # 1: it would like an icon
+    manifests = rendered(VALUES[name])
+    assert faults(manifests) == []
+    names = [(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests]
     assert len(set(names)) == len(names)
-    assert set(pods(objects)) == PARTS[name]
+    assert set(pods(manifests)) == PARTS[name]
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_services_reach_a_port_of_one_part_and_volumes_are_there(name: str) -> None:
-    objects = rendered(VALUES[name])
-    parts = pods(objects)
-    for service in (one for one in objects if one["kind"] == "Service"):
+    manifests = rendered(VALUES[name])
+    parts = pods(manifests)
+    for service in (manifest for manifest in manifests if manifest["kind"] == "Service"):
         chosen = service["spec"]["selector"].items()
         (pod,) = (pod for pod in parts.values() if chosen <= pod["metadata"]["labels"].items())
-        ports = {port.get("name"): port["containerPort"] for one in containers(pod) for port in one.get("ports", [])}
+        ports = {
+            port.get("name"): port["containerPort"]
+            for container in containers(pod)
+            for port in container.get("ports", [])
+        }
         for port in service["spec"]["ports"]:
             target = port.get("targetPort", port["port"])
             assert target in ports or target in ports.values() or service["spec"].get("clusterIP") == "None"
-    claims = {one["metadata"]["name"] for one in objects if one["kind"] == "PersistentVolumeClaim"}
-    for one in objects:
-        if one["kind"] not in ("StatefulSet", "Deployment"):
+    claims = {manifest["metadata"]["name"] for manifest in manifests if manifest["kind"] == "PersistentVolumeClaim"}
+    for manifest in manifests:
+        if manifest["kind"] not in ("StatefulSet", "Deployment"):
             continue
-        pod = one["spec"]["template"]
-        assert one["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
-        own = {claim["metadata"]["name"] for claim in one["spec"].get("volumeClaimTemplates", [])}
+        pod = manifest["spec"]["template"]
+        assert manifest["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+        own = {claim["metadata"]["name"] for claim in manifest["spec"].get("volumeClaimTemplates", [])}
         volumes = pod["spec"].get("volumes", [])
         assert {v["persistentVolumeClaim"]["claimName"] for v in volumes if "persistentVolumeClaim" in v} <= claims
         mounted = {mount["name"] for container in containers(pod) for mount in container["volumeMounts"]}
@@ -117,11 +121,11 @@ def test_services_reach_a_port_of_one_part_and_volumes_are_there(name: str) -> N
 
 
 def test_addresses_name_services_that_the_chart_makes() -> None:
-    objects = rendered(VALUES["all"])
-    services = {one["metadata"]["name"] for one in objects if one["kind"] == "Service"}
-    text = json.dumps(objects)
+    manifests = rendered(VALUES["all"])
+    services = {manifest["metadata"]["name"] for manifest in manifests if manifest["kind"] == "Service"}
+    text = json.dumps(manifests)
     named = re.findall(r"(?:://|value\": \"|address=|urls=http://)(travel-askalike-[a-z]+)", text)
-    assert {"travel-askalike-" + part for part in ("postgresql", "milvus", "etcd", "objects", "ray")} <= set(named)
+    assert {"travel-askalike-" + part for part in ("postgresql", "milvus", "etcd", "manifests", "ray")} <= set(named)
     assert set(named) <= services
 
 
@@ -134,15 +138,17 @@ def test_the_version_is_the_packages() -> None:
 
 def test_names_of_any_release_are_short_enough() -> None:
     for release in ("askalike", "a" * 53, "my-askalike-" + "b" * 41):
-        objects = rendered(VALUES["all"], release=release)
-        assert faults(objects) == []
-        assert max(len(one["metadata"]["name"]) for one in objects) <= 52  # a StatefulSet appends eleven characters
+        manifests = rendered(VALUES["all"], release=release)
+        assert faults(manifests) == []
+        assert (
+            max(len(manifest["metadata"]["name"]) for manifest in manifests) <= 52
+        )  # a StatefulSet appends eleven characters
 
 
 def test_secrets_are_named_and_none_is_made() -> None:
-    objects = rendered(VALUES["all"])
-    assert "Secret" not in {one["kind"] for one in objects}
-    for part, pod in pods(objects).items():
+    manifests = rendered(VALUES["all"])
+    assert "Secret" not in {manifest["kind"] for manifest in manifests}
+    for part, pod in pods(manifests).items():
         for container in containers(pod):
             for variable in container.get("env", []):
                 secret = re.search(r"PASSWORD|SECRET|TOKEN|_USER|KEY", variable["name"])
@@ -162,7 +168,7 @@ def test_no_pod_may_gain_rights_and_ours_write_nowhere_but_on_their_volumes() ->
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"database": "mysql://db.example.org/travel"}, "/database"),
         ({"database": "postgresql://me:secret@db.example.org/travel"}, "/database"),
@@ -174,10 +180,10 @@ def test_no_pod_may_gain_rights_and_ours_write_nowhere_but_on_their_volumes() ->
         ({"forum": "../travel"}, "/forum"),
     ],
 )
-def test_a_wrong_value_is_refused_by_its_name(values: dict[str, Any], told: str) -> None:
-    with pytest.raises(helm.HelmValuesError) as found:
+def test_a_wrong_value_is_refused_by_its_name(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(helm.HelmValuesError) as refused:
         rendered(values)
-    assert told in str(found.value)
+    assert message in str(refused.value)
 
 
 def test_the_command_line_knows_what_the_chart_calls() -> None:
@@ -206,8 +212,8 @@ def test_what_a_pod_of_the_chart_runs_answers_its_probes(tmp_path: Path) -> None
 
     database, port = new_database(), free_port()
     folder = tmp_path / "travel"
-    made = Forum.create(tmp_path / "keys.forum")
-    made.close()
+    forum = Forum.create(tmp_path / "keys.forum")
+    forum.close()
     program = [sys.executable, "-m", "askalike"]
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "home"), "ASKALIKE_DATABASES": database}
     subprocess.run(
@@ -235,18 +241,18 @@ def test_what_a_pod_of_the_chart_runs_answers_its_probes(tmp_path: Path) -> None
                 path = pod["containers"][0][probe]["httpGet"]["path"]
                 assert answered(asked(path, f"10.1.2.3:{port}"), process) == 200
             names = ("askalike.example.org", "travel-askalike-server", "other.example.org")
-            found = [answered(asked("/v1/questions", name), process) for name in names]
-            assert found == [200, 200, 421], "the ingress and other pods ask under names that the chart gives"
+            statuses = [answered(asked("/v1/questions", name), process) for name in names]
+            assert statuses == [200, 200, 421], "the ingress and other pods ask under names that the chart gives"
         finally:
             process.terminate()
 
 
-def answered(asked: urllib.request.Request, process: subprocess.Popen[bytes]) -> int:
+def answered(request: urllib.request.Request, process: subprocess.Popen[bytes]) -> int:
     """Return the status of the first answer."""
     end = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < end:
         try:
-            with urllib.request.urlopen(asked, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=10) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code

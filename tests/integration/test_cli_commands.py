@@ -46,15 +46,15 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_duplicates_come_best_first_and_none_of_them_is_linked(run: Run, homenet: Path) -> None:
-    found = run("duplicates", homenet, "--min", 0.3, "--json").json
-    assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
-    assert (found[0]["id"], found[0]["original_id"]) == ("q1156", "q1045")
-    assert all(one["score"] >= 0.3 for one in found)
+    pairs = run("duplicates", homenet, "--min", 0.3, "--json").json
+    assert [pair["score"] for pair in pairs] == sorted((pair["score"] for pair in pairs), reverse=True)
+    assert (pairs[0]["id"], pairs[0]["original_id"]) == ("q1156", "q1045")
+    assert all(pair["score"] >= 0.3 for pair in pairs)
     with Forum.open(homenet) as forum:
         linked = {
             frozenset((link.source_id, link.target_id)) for link in forum.store.links() if link.kind == "duplicate"
         }
-    assert not linked & {frozenset((one["id"], one["original_id"])) for one in found}
+    assert not linked & {frozenset((pair["id"], pair["original_id"])) for pair in pairs}
     table = run("duplicates", homenet, "--min", 0.3, "--limit", 1)
     assert ASKED.split()[0] in table.out
     assert "q1156" in table.out
@@ -83,10 +83,10 @@ def test_linked_pairs_are_counted_and_can_be_listed(run: Run, homenet: Path) -> 
         }
     shown = run("duplicates", homenet, "--limit", 1)
     assert f"note: left out: {len(linked)} duplicate links; --linked lists linked pairs" in shown.err
-    found = run("duplicates", homenet, "--linked", "--json")
-    assert found.err == ""
-    assert {frozenset((one["id"], one["original_id"])) for one in found.json} & linked
-    assert not {("q1156", "q1045")} & {(one["id"], one["original_id"]) for one in found.json}
+    output = run("duplicates", homenet, "--linked", "--json")
+    assert output.err == ""
+    assert {frozenset((pair["id"], pair["original_id"])) for pair in output.json} & linked
+    assert not {("q1156", "q1045")} & {(pair["id"], pair["original_id"]) for pair in output.json}
     assert run("duplicates", homenet, "--linked", "--groups").code == 2
     assert run("duplicates", homenet, "--linked", "--exact").code == 2
 
@@ -113,11 +113,11 @@ def test_reposts_come_as_one_row_and_as_pairs_for_programs(run: Run, tmp_path: P
 
 
 def test_a_pair_in_csv_and_parquet_is_that_in_json(run: Run, homenet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = run("duplicates", homenet, "--min", 0.5, "--json")
-    listed = json.loads(found.out)
+    shown = run("duplicates", homenet, "--min", 0.5, "--json")
+    listed = json.loads(shown.out)
     rows = list(csv.DictReader(io.StringIO(run("duplicates", homenet, "--min", 0.5, "--csv").out)))
-    assert [one["id"] for one in rows] == [one["id"] for one in listed]
-    assert [float(one["score"]) for one in rows] == [one["score"] for one in listed]
+    assert [row["id"] for row in rows] == [pair["id"] for pair in listed]
+    assert [float(row["score"]) for row in rows] == [pair["score"] for pair in listed]
     file = io.BytesIO()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "argv", ["askalike", "duplicates", str(homenet), "--min", "0.5", "--parquet"])
@@ -135,16 +135,16 @@ def test_since_keeps_pairs_of_which_one_is_as_new(run: Run, tmp_path: Path) -> N
             Question(name, title, created=datetime(year, 1, 1, tzinfo=UTC)) for name, (title, year) in days.items()
         )
         opened.add(Question("z3", "Zebra crossing 0", created=datetime(2023, 6, 1, tzinfo=UTC)))
-    found = run("duplicates", forum, "--exact", "--since", "2023-01-01", "--json").json
-    assert {(one["id"], one["original_id"]) for one in found} == {("z3", "z0")}
+    pairs = run("duplicates", forum, "--exact", "--since", "2023-01-01", "--json").json
+    assert {(pair["id"], pair["original_id"]) for pair in pairs} == {("z3", "z0")}
     assert len(run("duplicates", forum, "--exact", "--json").json) == 2
 
 
 def test_pairs_of_a_tag_are_those_of_which_a_question_has_it(run: Run, homenet: Path) -> None:
     every = run("duplicates", homenet, "--min", 0.1, "--json").json
     with Forum.open(homenet) as forum:
-        tags = {one.id: one.tags for one in forum.questions()}
-    tag = next(one for pair in reversed(every) for one in tags[pair["id"]])
+        tags = {question.id: question.tags for question in forum.questions()}
+    tag = next(tag for pair in reversed(every) for tag in tags[pair["id"]])
     wanted = [pair for pair in every if tag in (*tags[pair["id"]], *tags[pair["original_id"]])]
     assert 0 < len(wanted) < len(every)
     assert run("duplicates", homenet, "--min", 0.1, "--tag", tag, "--json").json == wanted
@@ -180,20 +180,20 @@ def test_many_questions_are_answered_in_one_pass_as_each_alone(run: Run, homenet
     file = tmp_path / "asked.txt"
     file.write_text(f"{ASKED}\n\nWifi drops\u2028every evening\n", encoding="utf-8")
     trec = tmp_path / "out.trec"
-    found = run("search", homenet, "--batch", file, "--run", trec, "-k", 3, "--json").json
-    assert [one["query"] for one in found] == ["1", "3"]
-    for title, one in zip((ASKED, "Wifi drops every evening"), found, strict=True):
+    results = run("search", homenet, "--batch", file, "--run", trec, "-k", 3, "--json").json
+    assert [result["query"] for result in results] == ["1", "3"]
+    for title, result in zip((ASKED, "Wifi drops every evening"), results, strict=True):
         alone = run("search", homenet, title, "-k", 3, "--json").json
-        assert [hit["question"]["id"] for hit in one["hits"]] == [hit["question"]["id"] for hit in alone]
+        assert [hit["question"]["id"] for hit in result["hits"]] == [hit["question"]["id"] for hit in alone]
     lines = [line.split() for line in trec.read_text().splitlines()]
     assert [line[0] for line in lines] == ["1"] * 3 + ["3"] * 3
-    assert [line[2] for line in lines] == [hit["question"]["id"] for one in found for hit in one["hits"]]
+    assert [line[2] for line in lines] == [hit["question"]["id"] for result in results for hit in result["hits"]]
 
 
 def test_a_batch_may_be_any_archive_and_says_what_is_wrong_with_it(run: Run, homenet: Path, tmp_path: Path) -> None:
     table = tmp_path / "asked.csv"
     table.write_text(f"id,title\nfirst,{ASKED}\n", encoding="utf-8")
-    assert [one["query"] for one in run("search", homenet, "--batch", table, "-k", 1, "--json").json] == ["first"]
+    assert [result["query"] for result in run("search", homenet, "--batch", table, "-k", 1, "--json").json] == ["first"]
     assert ASKED in run("search", homenet, "--batch", table, "-k", 1).out
     (tmp_path / "empty.txt").write_text("\n")
     for words in (("--batch", tmp_path / "empty.txt"), ("title", "--batch", table), ("title", "--run", "out")):
@@ -230,10 +230,10 @@ def test_a_question_is_shown_with_all_that_belongs_to_it(run: Run, small: Path) 
         "judged different by ann beside c",
     ):
         assert needed in lines
-    found = run("show", small, "a", "--json").json
-    assert [answer["id"] for answer in found["answers"]] == ["answer-1"]
-    assert found["links"] == [{"source_id": "b", "target_id": "a", "kind": "duplicate"}]
-    assert [judgement["verdict"] for judgement in found["judgements"]] == ["different"]
+    shown = run("show", small, "a", "--json").json
+    assert [answer["id"] for answer in shown["answers"]] == ["answer-1"]
+    assert shown["links"] == [{"source_id": "b", "target_id": "a", "kind": "duplicate"}]
+    assert [judgement["verdict"] for judgement in shown["judgements"]] == ["different"]
     assert run("show", small, "none").code == 1
 
 

@@ -48,11 +48,11 @@ def task_of(forum_folder: Path) -> Task[Any]:
 
 def test_processes_do_the_same_in_the_same_order(tmp_path: Path) -> None:
     task = task_of(tmp_path / "f")
-    found = list(BESIDE.map(replace(task, run=refused), PARTS, 60))
-    assert [(start, part) for start, part, _ in found] == PARTS
-    for _, part, entries in found:
-        assert [one.num for one in entries] == [num for num, _ in part]
-        assert [_plain(one) for one in entries] == [_plain(one) for one in task.run(part)]
+    results = list(BESIDE.map(replace(task, run=refused), PARTS, 60))
+    assert [(start, part) for start, part, _ in results] == PARTS
+    for _, part, entries in results:
+        assert [entry.num for entry in entries] == [num for num, _ in part]
+        assert [_plain(entry) for entry in entries] == [_plain(entry) for entry in task.run(part)]
 
 
 def _plain(entry: object) -> list[object]:
@@ -89,27 +89,27 @@ def test_changes_that_processes_prepared_are_found_as_if_one_had(
             forum.put_unindexed((), gone=[f"q{num}" for num in range(10, 30)])
             forum.catch_up()
             hits = forum.similar("antenna", k=50, ranker="words"), forum.similar("drops", k=50, ranker="words")
-            shown.append([[(hit.question.id, hit.score) for hit in some] for some in hits])
+            shown.append([[(hit.question.id, hit.score) for hit in hits_of_query] for hits_of_query in hits])
         assert Forum.check(tmp_path / name).findings == ()
     assert shown[0] == shown[1]
-    assert [len(some) for some in shown[0]] == [9, 31]
+    assert [len(batch) for batch in shown[0]] == [9, 31]
 
 
 def test_texts_and_likely_pairs_that_processes_found_are_those_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askalike.forum.pairs.TEXTS", 20)
-    asked = [
+    questions = [
         Question(f"q{num}", f"{what} {verb} {where}")
         for num, (what, verb, where) in enumerate(
             product(("wifi", "printer", "modem"), ("drops", "stops", "fails"), ("daily", "upstairs", "in rain"))
         )
     ]
-    asked += [Question(f"copy{num}", one.title) for num, one in enumerate(asked[:5])]
+    questions += [Question(f"copy{num}", question.title) for num, question in enumerate(questions[:5])]
     shown, texts = [], []
     for name, executor in (("beside", BESIDE), ("here", HERE)):
         with Forum.create(tmp_path / name, executor=executor) as forum:
-            forum.add(asked)
+            forum.add(questions)
             shown.append({(pair.question.id, pair.candidate.id): pair.score for pair in forum.pairs.duplicates(0.1)})
             assert forum.pairs.waiting() == 0
             texts.append(forum.pairs.store.texts())
@@ -133,31 +133,37 @@ def test_pairs_of_a_block_are_those_of_each_question_alone(
 
     with Forum.create(tmp_path / "f", settings=settings) as forum:
         forum.load(bundled_forum())
-        held = list(islice(forum.questions(), 60))
-        forum.add([Question(f"copy{num}", one.title, one.body, markup=one.markup) for num, one in enumerate(held[:5])])
-        forum.add([Question(f"title{num}", one.title) for num, one in enumerate(held[:5])])
-        forum.add([Question(f"tie{num}", held[7].title, f"it is for number{num}") for num in range(9)])
+        questions = list(islice(forum.questions(), 60))
+        forum.add(
+            [
+                Question(f"copy{num}", question.title, question.body, markup=question.markup)
+                for num, question in enumerate(questions[:5])
+            ]
+        )
+        forum.add([Question(f"title{num}", question.title) for num, question in enumerate(questions[:5])])
+        forum.add([Question(f"tie{num}", questions[7].title, f"it is for number{num}") for num in range(9)])
         forum.store.add_questions([Question("empty", "", "<p></p>", markup="html"), Question("stop", "the", "of")])
         forum.catch_up()
-        forum.delete([one.id for one in held[20:25]])
+        forum.delete([question.id for question in questions[20:25]])
         forum.pairs.read_texts()
-        asked = forum.store.questions_by_num(
-            list(forum.store.nums_by_id([one.id for one in forum.questions()]).values())
+        waiting = forum.store.questions_by_num(
+            list(forum.store.nums_by_id([question.id for question in forum.questions()]).values())
         )
-        alone = {num: pairs for one in asked.items() for num, pairs in forum.pairs.partners([one]).items()}
+        alone = {num: pairs for numbered in waiting.items() for num, pairs in forum.pairs.partners([numbered]).items()}
         monkeypatch.setattr(Searcher, "closest", counted)
         monkeypatch.setattr("askalike.forum.pairs.BLOCK", 100)
-        together = forum.pairs.partners(list(asked.items()))
+        together = forum.pairs.partners(list(waiting.items()))
         assert max(sizes) == 100
-        ordered = forum.indexes.with_searcher(partial(side_by_side, nums=[*asked]))
-        assert sorted(ordered) == sorted(asked)
-        assert (ordered != [*asked]) == settings.has_vectors
+        ordered = forum.indexes.with_searcher(partial(side_by_side, nums=[*waiting]))
+        assert sorted(ordered) == sorted(waiting)
+        assert (ordered != [*waiting]) == settings.has_vectors
     assert sum(map(len, alone.values())) > 60
-    assert {num: {(one.first, one.second) for one in pairs} for num, pairs in together.items()} == {
-        num: {(one.first, one.second) for one in pairs} for num, pairs in alone.items()
+    assert {num: {(pair.first, pair.second) for pair in pairs} for num, pairs in together.items()} == {
+        num: {(pair.first, pair.second) for pair in pairs} for num, pairs in alone.items()
     }
     scores = [
-        {(num, one.first, one.second): one.score for num in asked for one in some[num]} for some in (together, alone)
+        {(num, pair.first, pair.second): pair.score for num in waiting for pair in partners[num]}
+        for partners in (together, alone)
     ]
     assert scores[0] == pytest.approx(scores[1], abs=1e-6)
 
@@ -165,17 +171,17 @@ def test_pairs_of_a_block_are_those_of_each_question_alone(
 def test_what_a_killed_process_was_given_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin, killed = subprocess.Popen, []
 
-    def broken(*given: object, **named: object) -> subprocess.Popen[bytes]:
-        process = begin(*given, **named)  # type: ignore[call-overload]
+    def broken(*arguments: object, **named: object) -> subprocess.Popen[bytes]:
+        process = begin(*arguments, **named)  # type: ignore[call-overload]
         process.kill()
         process.wait()
         killed.append(process)
         return process  # type: ignore[no-any-return]
 
     monkeypatch.setattr(subprocess, "Popen", broken)
-    found = list(BESIDE.map(task_of(tmp_path / "f"), PARTS, 60))
-    assert [(start, part) for start, part, _ in found] == PARTS
-    assert [one.num for *_, entries in found for one in entries] == list(range(1, 61))
+    results = list(BESIDE.map(task_of(tmp_path / "f"), PARTS, 60))
+    assert [(start, part) for start, part, _ in results] == PARTS
+    assert [entry.num for *_, entries in results for entry in entries] == list(range(1, 61))
     assert killed
 
 
@@ -190,8 +196,8 @@ def test_where_python_cannot_be_started_again_all_is_done_here(
     monkeypatch.setattr(sys, name, value, raising=False)
     if value != "/no/python":
         monkeypatch.setattr(subprocess, "Popen", refused)
-    found = list(BESIDE.map(task, PARTS, 60))
-    assert [one.num for *_, entries in found for one in entries] == list(range(1, 61))
+    results = list(BESIDE.map(task, PARTS, 60))
+    assert [entry.num for *_, entries in results for entry in entries] == list(range(1, 61))
 
 
 def test_an_error_is_raised_as_if_there_were_no_processes() -> None:
@@ -205,19 +211,19 @@ def test_an_error_is_raised_as_if_there_were_no_processes() -> None:
 def test_processes_end_with_the_work_also_when_it_is_left_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[subprocess.Popen[bytes]] = []
+    processes: list[subprocess.Popen[bytes]] = []
     begin = subprocess.Popen
 
-    def watched(*given: object, **named: object) -> subprocess.Popen[bytes]:
-        made.append(begin(*given, **named))  # type: ignore[call-overload]
-        return made[-1]
+    def watched(*arguments: object, **named: object) -> subprocess.Popen[bytes]:
+        processes.append(begin(*arguments, **named))  # type: ignore[call-overload]
+        return processes[-1]
 
     monkeypatch.setattr(subprocess, "Popen", watched)
     course = BESIDE.map(task_of(tmp_path / "f"), PARTS, 60)
     next(course)
     course.close()  # type: ignore[attr-defined]
-    assert len(made) == 2
-    assert all(one.poll() is not None for one in made)
+    assert len(processes) == 2
+    assert all(process.poll() is not None for process in processes)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes as Linux lists them")
@@ -277,4 +283,4 @@ def test_a_script_without_a_guard_may_index(tmp_path: Path) -> None:
 def test_hashes_need_no_processes_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "Popen", refused)
     task = Task(text_hashes, "askalike.forum.groups", "", lambda _: {})
-    assert [num for *_, found in Processes(2).map(task, PARTS, 60) for num in found] == list(range(1, 61))
+    assert [num for *_, numbers in Processes(2).map(task, PARTS, 60) for num in numbers] == list(range(1, 61))

@@ -45,16 +45,16 @@ class Served:
 
     def connect(self, address: str = "127.0.0.1") -> socket.socket:
         """Connect from an address of the loopback."""
-        made = socket.create_connection(("127.0.0.1", self.port), PATIENCE_S, source_address=(address, 0))
-        made.settimeout(PATIENCE_S)
-        return made
+        connection = socket.create_connection(("127.0.0.1", self.port), PATIENCE_S, source_address=(address, 0))
+        connection.settimeout(PATIENCE_S)
+        return connection
 
     def ask(self, *parts: bytes) -> tuple[int, Any]:
         """Send bytes on a new connection; return the first answer's status and what its body holds."""
-        with self.connect() as made:
+        with self.connect() as connection:
             for part in parts:
-                made.sendall(part)
-            return answered(made)
+                connection.sendall(part)
+            return answered(connection)
 
     def is_answered(self) -> bool:
         return self.ask(HEALTH) == (200, {"status": "ok"})
@@ -64,9 +64,9 @@ class Served:
         return len(self.server.server_state.connections)
 
 
-def heard(made: socket.socket) -> tuple[int, dict[bytes, bytes], Any]:
+def heard(connection: socket.socket) -> tuple[int, dict[bytes, bytes], Any]:
     """Return an answer's status, its headers, and the JSON that it holds, once all of it has come."""
-    with made.makefile("rb") as file:
+    with connection.makefile("rb") as file:
         status = int(file.readline().split()[1])
         headers: dict[bytes, bytes] = {}
         while (line := file.readline()) not in (b"\r\n", b""):
@@ -79,10 +79,10 @@ def heard(made: socket.socket) -> tuple[int, dict[bytes, bytes], Any]:
     return status, headers, json.loads(content)
 
 
-def answered(made: socket.socket) -> tuple[int, Any]:
+def answered(connection: socket.socket) -> tuple[int, Any]:
     """Return an answer's status and the JSON that it holds."""
-    status, _, told = heard(made)
-    return status, told
+    status, _, answer = heard(connection)
+    return status, answer
 
 
 @pytest.fixture
@@ -168,9 +168,9 @@ def test_a_refused_body_that_does_not_end_is_waited_for_no_longer(serve: Any) ->
 
 def test_a_client_that_never_reads_is_cut_off(serve: Any) -> None:
     """Its answers fill every buffer between it and the service, which then waits for it."""
-    asked = b"GET /v1/questions/1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    request = b"GET /v1/questions/1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with serve(write_s=SOON) as served, served.connect() as deaf:
-        deaf.sendall(asked * 500)
+        deaf.sendall(request * 500)
         until(lambda: served.open == 1)
         until(lambda: served.open == 0)
         assert served.is_answered()
@@ -187,11 +187,11 @@ def test_a_client_that_reads_slowly_gets_all(serve: Any) -> None:
 
 
 def test_pipelined_requests_are_answered_in_their_order(serve: Any) -> None:
-    asked = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /none HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    with serve() as served, served.connect() as made:
-        made.sendall(asked * 200 + b"GET /healthz HTTP/1.0\r\n\r\n")
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /none HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serve() as served, served.connect() as connection:
+        connection.sendall(request * 200 + b"GET /healthz HTTP/1.0\r\n\r\n")
         received = b""
-        while part := made.recv(65_536):
+        while part := connection.recv(65_536):
             received += part
     assert re.findall(rb"HTTP/1\.1 (\d+)", received)[:400] == [b"200", b"404"] * 200
 
@@ -205,22 +205,22 @@ def test_of_too_many_connections_the_one_that_waits_longest_goes(serve: Any, cap
         assert all(served.is_answered() for _ in range(10))
         assert silent[0].recv(1) == b""
         assert served.open <= 20
-        for one in silent:
-            one.close()
-    told = [record.__dict__["fields"] for record in caplog.records if "fields" in record.__dict__]
-    assert next(one["counts"] for one in told if "counts" in one)["closed for another: new"] >= 1
-    assert len(told) <= 3, "one line for many connections"
+        for connection in silent:
+            connection.close()
+    lines = [record.__dict__["fields"] for record in caplog.records if "fields" in record.__dict__]
+    assert next(line["counts"] for line in lines if "counts" in line)["closed for another: new"] >= 1
+    assert len(lines) <= 3, "one line for many connections"
 
 
 def test_who_has_just_come_is_not_closed_for_those_who_send_slowly(serve: Any) -> None:
     with serve(connections=20) as served:
         slow = [served.connect() for _ in range(30)]
-        for one in slow:
+        for connection in slow:
             with contextlib.suppress(OSError):  # it may be closed already
-                one.sendall(POST + b"Content-Length: 900000\r\n\r\n{")
+                connection.sendall(POST + b"Content-Length: 900000\r\n\r\n{")
         assert all(served.is_answered() for _ in range(30))
-        for one in slow:
-            one.close()
+        for connection in slow:
+            connection.close()
 
 
 REFUSED_BODY = b"POST /v1/similar HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n{"
@@ -236,9 +236,9 @@ def test_who_was_answered_is_not_closed_for_those_who_were_only_refused(
         known.sendall(HEALTH)
         assert answered(known) == (200, {"status": "ok"})
         for _ in range(60):
-            one = attack.enter_context(served.connect(attacker))
-            one.sendall(REFUSED_BODY)
-            assert answered(one)[0] == 415
+            connection = attack.enter_context(served.connect(attacker))
+            connection.sendall(REFUSED_BODY)
+            assert answered(connection)[0] == 415
         known.sendall(HEALTH)
         assert answered(known) == (200, {"status": "ok"})
 
@@ -261,14 +261,14 @@ def test_workers_share_connections_that_come_at_once(serve: Any) -> None:
     with listen("127.0.0.1", 0)[0] as listening, contextlib.ExitStack() as end:
         workers = [end.enter_context(serve((), [listening.dup()], Share(counts, own))) for own in range(2)]
         for others in (8, 16):
-            clients = [end.enter_context(one) for one in several(listening, 8)]
-            until(lambda wanted=others: sum(one.open for one in workers) == wanted)
-            assert [one.open for one in workers] == counts == [others / 2, others / 2]
-        for one in clients[:3]:
-            one.close()
+            clients = [end.enter_context(connection) for connection in several(listening, 8)]
+            until(lambda wanted=others: sum(worker.open for worker in workers) == wanted)
+            assert [worker.open for worker in workers] == counts == [others / 2, others / 2]
+        for client in clients[:3]:
+            client.close()
         until(lambda: sum(counts) == 13)
-        for one in several(listening, 5):
-            end.enter_context(one)
+        for client in several(listening, 5):
+            end.enter_context(client)
         until(lambda: sum(counts) == 18)
         assert max(counts) - min(counts) <= 1
     assert counts == [Share.ABSENT] * 2
@@ -277,9 +277,9 @@ def test_workers_share_connections_that_come_at_once(serve: Any) -> None:
 def test_a_worker_takes_the_connections_that_another_should_and_does_not(serve: Any) -> None:
     counts, [listening] = [Share.ABSENT, 0], listen("127.0.0.1", 0)  # the second was killed
     with serve((), [listening], Share(counts, 0)), contextlib.ExitStack() as end:
-        for one in [end.enter_context(one) for one in several(listening, 5)]:
-            one.sendall(HEALTH)
-            assert answered(one) == (200, {"status": "ok"})
+        for connection in [end.enter_context(opened) for opened in several(listening, 5)]:
+            connection.sendall(HEALTH)
+            assert answered(connection) == (200, {"status": "ok"})
         assert counts == [5, 0]
 
 
@@ -287,12 +287,12 @@ def test_a_connection_ends_with_its_last_answer_and_not_before_the_request_was_r
     serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askalike.server.connection.MAX_ANSWERS", 2)
-    with serve() as served, served.connect() as made:
+    with serve() as served, served.connect() as connection:
         for is_last in (False, True):
-            made.sendall(HEALTH)
-            status, headers, _ = heard(made)
+            connection.sendall(HEALTH)
+            status, headers, _ = heard(connection)
             assert (status, headers.get(b"connection") == b"close") == (200, is_last)
-        assert made.recv(1) == b""
+        assert connection.recv(1) == b""
         monkeypatch.setattr("askalike.server.connection.MAX_ANSWERS", 1)
         body = b"x" * 8_000_000
         head = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
@@ -307,22 +307,22 @@ def test_where_all_connections_are_at_work_the_next_is_refused(serve: Any, monke
         is_free.wait(PATIENCE_S)
 
     body = b'{"title":"wifi"}'
-    asked = (
+    request = (
         b"POST /v1/similar HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
     )
     with serve(connections=2) as served:
         monkeypatch.setattr(Forum, "similar_many", search)
         busy = [served.connect() for _ in range(2)]
-        for one in busy:
-            one.sendall(asked)
+        for connection in busy:
+            connection.sendall(request)
             assert searching.acquire(timeout=PATIENCE_S)
         with served.connect() as refused:
-            status, told = answered(refused)
-        assert (status, set(told)) == (503, {"error", "hint"})
+            status, answer = answered(refused)
+        assert (status, set(answer)) == (503, {"error", "hint"})
         is_free.set()
-        for one in busy:
-            one.close()
+        for connection in busy:
+            connection.close()
         monkeypatch.undo()
 
 
@@ -371,17 +371,17 @@ def served(folder: Path) -> Iterator[Served]:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_http_is_refused_as_all_else_is(served: Served, name: str) -> None:
     content, expected = REFUSED[name]
-    status, told = served.ask(content)
-    assert (status, set(told)) == (expected, {"error", "hint"})
+    status, answer = served.ask(content)
+    assert (status, set(answer)) == (expected, {"error", "hint"})
     assert served.is_answered()
 
 
 def test_a_smuggled_request_is_never_answered(served: Served) -> None:
     hidden = b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    with served.connect() as made:
-        made.sendall(POST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden)
+    with served.connect() as connection:
+        connection.sendall(POST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden)
         received = b""
-        while part := made.recv(65_536):
+        while part := connection.recv(65_536):
             received += part
     assert received.count(b"HTTP/1.1 ") == 1
 
@@ -395,15 +395,15 @@ def test_a_request_line_may_name_the_whole_address_of_the_host_that_is_asked(ser
 
 
 def test_an_upgrade_is_not_taken(served: Served) -> None:
-    asked = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
-    assert served.ask(asked) == (200, {"status": "ok"})
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+    assert served.ask(request) == (200, {"status": "ok"})
 
 
 # -- whose request it is -----------------------------------------------------------------------------------------------
 
 
 def asks(served: Served, *forwarded: str) -> int:
-    headers = "".join(f"X-Forwarded-For: {one}\r\n" for one in forwarded)
+    headers = "".join(f"X-Forwarded-For: {address}\r\n" for address in forwarded)
     return served.ask(f"GET /v1/questions/1 HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n".encode())[0]
 
 
@@ -431,5 +431,5 @@ def test_behind_a_trusted_proxy_each_visitor_has_its_own_rate(serve: Any, caplog
 @pytest.mark.parametrize("line", [b"Authorization : Bearer very-secret", b"X: \x00very-secret", b": very-secret"])
 def test_an_illegal_header_is_refused_without_being_repeated(serve: Any, line: bytes) -> None:
     with serve() as served:
-        status, told = served.ask(b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n" + line + b"\r\n\r\n")
-    assert (status, told["error"]) == (400, "the request is not HTTP/1.1: illegal header line")
+        status, answer = served.ask(b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n" + line + b"\r\n\r\n")
+    assert (status, answer["error"]) == (400, "the request is not HTTP/1.1: illegal header line")

@@ -52,8 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, words_alone: None) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[TestClient]:
-    with TestClient(build(ServeSettings(str(folder), limits=LIMITS)), base_url=BASE) as made:
-        yield made
+    with TestClient(build(ServeSettings(str(folder), limits=LIMITS)), base_url=BASE) as client:
+        yield client
 
 
 @pytest.fixture
@@ -62,13 +62,13 @@ def other(folder: Path) -> Iterator[Any]:
     opened: list[TestClient] = []
 
     def make(**settings: Any) -> TestClient:
-        made = TestClient(build(ServeSettings(str(folder), **{"limits": LIMITS, **settings})), base_url=BASE)
-        opened.append(made)
-        return made.__enter__()
+        client = TestClient(build(ServeSettings(str(folder), **{"limits": LIMITS, **settings})), base_url=BASE)
+        opened.append(client)
+        return client.__enter__()
 
     yield make
-    for one in opened:
-        one.__exit__(None, None, None)
+    for client in opened:
+        client.__exit__(None, None, None)
 
 
 def search(client: TestClient, **fields: Any) -> Any:
@@ -79,9 +79,9 @@ def search(client: TestClient, **fields: Any) -> Any:
 
 
 def test_a_hit_has_highlights_its_best_answer_and_what_was_attended(client: TestClient) -> None:
-    found = search(client, body="lights of the router")
-    assert found.status_code == 200
-    (hit,) = found.json()["hits"]
+    result = search(client, body="lights of the router")
+    assert result.status_code == 200
+    (hit,) = result.json()["hits"]
     assert hit["highlights"] == {"title": [[0, 4], [5, 10]], "excerpt": [[4, 10]]}
     assert hit["best_answer"]["text"] == "Move it"
     assert "html" not in hit["best_answer"]
@@ -103,7 +103,7 @@ def test_a_hit_has_only_the_fields_that_are_asked_for(client: TestClient) -> Non
 def test_an_operation_without_a_handler_fails_when_the_application_is_built(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handlers = {one: handler for one, handler in routes.HANDLERS.items() if one.path != "/v1/log"}
+    handlers = {operation: handler for operation, handler in routes.HANDLERS.items() if operation.path != "/v1/log"}
     monkeypatch.setattr(routes, "HANDLERS", handlers)
     with pytest.raises(KeyError, match="/v1/log"):
         build(ServeSettings(str(folder)))
@@ -118,11 +118,11 @@ def test_a_stand_in_says_by_what_it_was_found(client: TestClient) -> None:
 
 
 def test_searches_that_wait_are_answered_together(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    sizes: list[int] = []
     is_seen, may_go, real = threading.Event(), threading.Event(), Handlers.similar_many
 
     def waiting(handlers: Handlers, requests: Sequence[Any]) -> list[Similar]:
-        asked.append(len(requests))
+        sizes.append(len(requests))
         is_seen.set()
         may_go.wait(120)
         return real(handlers, requests)
@@ -138,17 +138,17 @@ def test_searches_that_wait_are_answered_together(other: Any, monkeypatch: pytes
             time.sleep(0.01)
         may_go.set()
         assert first.result().status_code == 200
-        assert [one.result().status_code for one in others] == [200, 200, 404, 200]
-    assert asked == [1, 4, 1, 1, 1, 1]  # together, and each alone since one of them cannot be answered
+        assert [request.result().status_code for request in others] == [200, 200, 404, 200]
+    assert sizes == [1, 4, 1, 1, 1, 1]  # together, and each alone since one of them cannot be answered
     together = [others[place].result().json()["hits"] for place in (0, 1, 3)]
     assert together == [search(client, id=ids[place], title="").json()["hits"] for place in (0, 1, 3)]
     assert [hit["question"]["id"] for hit in together[1]]
 
 
 def test_an_id_may_hold_anything_that_a_path_can_encode(client: TestClient) -> None:
-    found = client.get("/v1/questions/a%2Fb%20c")
-    assert found.json()["question"]["id"] == "a/b c"
-    assert found.json()["links"][0]["direction"] == "from"
+    answer = client.get("/v1/questions/a%2Fb%20c")
+    assert answer.json()["question"]["id"] == "a/b c"
+    assert answer.json()["links"][0]["direction"] == "from"
     assert search(client, id="a/b c", title="", k=1).json()["hits"] == []  # its only neighbour is its own duplicate
     for identifier in ("%2Fsimilar", "a%252Fb", "%F0%9F%99%82", "x%3Ay", "..%2F..%2Fetc", "similar"):
         path = f"/v1/questions/{identifier}"
@@ -158,11 +158,13 @@ def test_an_id_may_hold_anything_that_a_path_can_encode(client: TestClient) -> N
 
 
 def test_a_question_is_put_read_and_deleted(client: TestClient) -> None:
-    made = client.put("/v1/questions/new", json={"title": "Toaster 🙂 burns", "created": "2024-05-01", "tags": ["x"]})
-    assert made.json() == {"id": "new", "operation": "added", "indexed": True}
+    written = client.put(
+        "/v1/questions/new", json={"title": "Toaster 🙂 burns", "created": "2024-05-01", "tags": ["x"]}
+    )
+    assert written.json() == {"id": "new", "operation": "added", "indexed": True}
     assert client.get("/v1/questions/new").json()["question"]["created"] == "2024-05-01T00:00:00Z"
-    found = client.get("/v1/questions/1").json()
-    assert (found["html"], found["text"]) == ("<p>All <b>lights</b> blink</p>", "All lights blink")
+    answer = client.get("/v1/questions/1").json()
+    assert (answer["html"], answer["text"]) == ("<p>All <b>lights</b> blink</p>", "All lights blink")
     hostile = {"title": "t", "body": "<script>x()</script><p onclick='x()'>Hot</p>", "markup": "html"}
     assert client.put("/v1/questions/hostile", json=hostile).json()["operation"] == "added"
     assert client.get("/v1/questions/hostile").json()["html"] == "<p>Hot</p>"
@@ -181,14 +183,19 @@ def test_a_question_is_put_read_and_deleted(client: TestClient) -> None:
 
 def test_answers_and_marks_are_put_and_taken_away(client: TestClient) -> None:
     client.put("/v1/questions/copy", json={"title": "Wifi copy"})
-    given = {"question_id": "copy", "body": "*Yes*", "markup": "markdown", "accepted": True, "created": "2024-05-01"}
-    assert client.put("/v1/answers/y%2F1", json=given).json() == {"id": "y/1", "operation": "added", "indexed": True}
-    assert client.put("/v1/answers/y%2F1", json=given).json()["operation"] == "unchanged"
-    assert client.put("/v1/answers/y%2F1", json={**given, "score": 3}).json()["operation"] == "edited"
-    (held,) = client.get("/v1/questions/copy").json()["answers"]
-    assert (held["id"], held["html"], held["accepted"], held["score"]) == ("y/1", "<p><em>Yes</em></p>\n", True, 3)
-    assert client.put("/v1/answers/z", json={**given, "question_id": "none"}).status_code == 404
-    assert client.put("/v1/answers/z", json={**given, "id": "other"}).status_code == 422
+    answer = {"question_id": "copy", "body": "*Yes*", "markup": "markdown", "accepted": True, "created": "2024-05-01"}
+    assert client.put("/v1/answers/y%2F1", json=answer).json() == {"id": "y/1", "operation": "added", "indexed": True}
+    assert client.put("/v1/answers/y%2F1", json=answer).json()["operation"] == "unchanged"
+    assert client.put("/v1/answers/y%2F1", json={**answer, "score": 3}).json()["operation"] == "edited"
+    (stored,) = client.get("/v1/questions/copy").json()["answers"]
+    assert (stored["id"], stored["html"], stored["accepted"], stored["score"]) == (
+        "y/1",
+        "<p><em>Yes</em></p>\n",
+        True,
+        3,
+    )
+    assert client.put("/v1/answers/z", json={**answer, "question_id": "none"}).status_code == 404
+    assert client.put("/v1/answers/z", json={**answer, "id": "other"}).status_code == 422
     mark = "/v1/questions/copy/originals/1"
     assert client.put(mark).json()["operation"] == "added"
     assert client.put(mark).json()["operation"] == "unchanged"
@@ -215,17 +222,17 @@ def test_a_decision_has_to_fit(client: TestClient) -> None:
 def test_a_queue_of_a_tag_holds_the_pairs_of_which_a_question_has_it(client: TestClient) -> None:
     assert client.put("/v1/questions/twin", json={"title": "Printer prints pages that are blank"}).status_code == 200
     client.app.forum.service.forum.pairs.compare()  # type: ignore[attr-defined]
-    asked = {"minimum": 0.01, "limit": 1}
+    parameters = {"minimum": 0.01, "limit": 1}
     pairs = []
     while True:
-        page = client.get("/v1/duplicates", params={**asked, "tag": "printer"}).json()
+        page = client.get("/v1/duplicates", params={**parameters, "tag": "printer"}).json()
         pairs += page["pairs"]
         if page["next"] is None:
             break
-        asked["cursor"] = page["next"]
+        parameters["cursor"] = page["next"]
     named = [{pair["question"]["id"], pair["candidate"]["id"]} for pair in pairs]
     assert {"twin", "a/b c"} in named
-    assert all("a/b c" in one for one in named)
+    assert all("a/b c" in name for name in named)
     assert client.get("/v1/duplicates?minimum=0.01&tag=none").json()["pairs"] == []
     assert client.delete("/v1/questions/twin").status_code == 200
 
@@ -259,7 +266,7 @@ def test_suggestions_are_counted_by_what_becomes_of_them(other: Any) -> None:
 def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) -> None:
     kinds = {f"{row.method} {row.path}": row.returns for row in OPERATIONS}
     put = {"title": "Shape of a question", "created": "2024-05-01T12:00:00.5+02:00", "tags": ["x"], "score": 3}
-    asked: list[tuple[str, str, dict[str, Any]]] = [
+    requests: list[tuple[str, str, dict[str, Any]]] = [
         ("PUT /v1/questions/{id}", "/v1/questions/shape", put),
         ("PUT /v1/answers/{id}", "/v1/answers/shape", {"question_id": "shape", "body": "Round", "accepted": True}),
         ("PUT /v1/questions/{id}/originals/{original}", "/v1/questions/shape/originals/1", {}),
@@ -289,12 +296,12 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("DELETE /v1/questions/{id}", "/v1/questions/shape", {}),
     ]
     lines = {"POST /v1/follow", "GET /metrics", "GET /openapi.json"}
-    assert {name for name, _, _ in asked} | lines == set(kinds)
-    for name, path, body in asked:
+    assert {name for name, _, _ in requests} | lines == set(kinds)
+    for name, path, body in requests:
         answer = client.request(name.partition(" ")[0], path, json=body or None)
         assert answer.status_code == 200, answer.text
-        found = msgspec.json.decode(answer.content, type=kinds[name])
-        assert msgspec.json.encode(found) == answer.content, name
+        value = msgspec.json.decode(answer.content, type=kinds[name])
+        assert msgspec.json.encode(value) == answer.content, name
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -381,8 +388,8 @@ def test_a_hostile_question_is_stored_as_it_is_or_refused(client: TestClient, na
     sent = client.put("/v1/questions/hostile", content=HOSTILE[name], headers={"Content-Type": "application/json"})
     assert sent.status_code in (200, 400, 413, 422), sent.text[:200]
     if sent.status_code == 200:
-        held = client.get("/v1/questions/hostile").json()["question"]
-        assert held["title"] == json.loads(HOSTILE[name])["title"]
+        question = client.get("/v1/questions/hostile").json()["question"]
+        assert question["title"] == json.loads(HOSTILE[name])["title"]
         assert search(client, id="hostile", title="").status_code == 200
         client.delete("/v1/questions/hostile")
 
@@ -417,8 +424,8 @@ def test_a_compressed_body_is_refused(client: TestClient) -> None:
 
 def test_who_probes_a_bare_address_is_answered_off_the_loopback_and_nobody_else(other: Any) -> None:
     def statuses(**settings: Any) -> list[int]:
-        asked = other(allow_hosts=("forum.example.org",), **settings)
-        return [asked.get(path, headers={"Host": "10.1.2.3:8765"}).status_code for path in paths]
+        client = other(allow_hosts=("forum.example.org",), **settings)
+        return [client.get(path, headers={"Host": "10.1.2.3:8765"}).status_code for path in paths]
 
     paths = ("/healthz", "/readyz", "/v1/status")
     assert statuses(host="0.0.0.0") == [200, 200, 421]
@@ -487,15 +494,15 @@ def test_a_page_of_another_site_can_neither_change_nor_read(client: TestClient) 
         assert client.post(path, headers=form).status_code == 403, path
         assert client.post(path, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403, path
     assert client.get("/v1/status").json()["helped"] == times
-    asked = {**origin, "Access-Control-Request-Method": "PUT"}
-    assert "access-control-allow-origin" not in client.options("/v1/questions/e", headers=asked).headers
+    preflight = {**origin, "Access-Control-Request-Method": "PUT"}
+    assert "access-control-allow-origin" not in client.options("/v1/questions/e", headers=preflight).headers
 
 
 def test_a_page_of_an_allowed_site_can_read(other: Any) -> None:
     allowed = other(allow_origins=("https://forum.example",))
     origin = {"Origin": "https://forum.example"}
-    asked = {**origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
-    before = allowed.options("/v1/similar", headers=asked)
+    preflight = {**origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+    before = allowed.options("/v1/similar", headers=preflight)
     assert before.status_code == 204
     assert before.headers["access-control-allow-origin"] == "https://forum.example"
     assert "Content-Type" in before.headers["access-control-allow-headers"]
@@ -512,10 +519,10 @@ def test_a_page_of_an_allowed_site_can_read(other: Any) -> None:
 
 def test_the_log_names_a_site_whose_pages_may_not_read_once(other: Any, caplog: pytest.LogCaptureFixture) -> None:
     client = other(allow_origins=("https://forum.example",))
-    asked = {"Access-Control-Request-Method": "POST"}
+    preflight = {"Access-Control-Request-Method": "POST"}
     with caplog.at_level(logging.WARNING, logger="askalike.server"):
         for origin in ("https://forum.example", "https://other.example", "https://other.example"):
-            client.options("/v1/similar", headers={**asked, "Origin": origin})
+            client.options("/v1/similar", headers={**preflight, "Origin": origin})
     (line,) = [record.getMessage() for record in caplog.records]
     assert "'https://other.example'" in line
     assert "--allow-origin" in line
@@ -568,24 +575,24 @@ def test_a_service_whose_index_is_damaged_is_not_ready(other: Any, monkeypatch: 
     def damaged(*_: Any, **__: Any) -> None:
         raise DamagedForumError("the word index is damaged", 'rebuild it with "askalike reindex"')
 
-    one = other()
-    assert one.get("/readyz").status_code == 200
+    client = other()
+    assert client.get("/readyz").status_code == 200
     monkeypatch.setattr("askalike.server.service.PROBE_EVERY_S", 0.0)
     monkeypatch.setattr(Forum, "similar_many", damaged)
-    answer = one.get("/readyz")
+    answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json() == {"error": "the word index is damaged", "hint": 'rebuild it with "askalike reindex"'}
     monkeypatch.undo()
     monkeypatch.setattr("askalike.server.service.PROBE_EVERY_S", 0.0)
-    assert one.get("/readyz").status_code == 200, "it was mended"
+    assert client.get("/readyz").status_code == 200, "it was mended"
 
 
 def test_watching_costs_one_search_a_second(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[int] = []
-    one = other()
+    client = other()
     monkeypatch.setattr("askalike.server.service.PROBE_EVERY_S", 3600.0)
     monkeypatch.setattr(Forum, "similar", lambda *_, **__: searches.append(1))
-    assert [one.get("/readyz").status_code for _ in range(5)] == [200] * 5
+    assert [client.get("/readyz").status_code for _ in range(5)] == [200] * 5
     assert len(searches) <= 1
 
 
@@ -636,7 +643,7 @@ def test_the_log_tells_of_requests_without_their_texts(client: TestClient, caplo
         search(client, title="my secret wifi", body="my secret body")
         client.get("/v1/questions/secret-id")
     fields = [record.__dict__["fields"] for record in caplog.records]
-    assert [(one["route"], one["status"]) for one in fields] == [
+    assert [(line["route"], line["status"]) for line in fields] == [
         ("POST /v1/similar", 200),
         ("GET /v1/questions/{id}", 404),
     ]
@@ -654,8 +661,8 @@ def test_a_service_that_stops_does_not_wait_for_its_background(
         return not is_over.wait(60)
 
     monkeypatch.setattr("askalike.server.service.CLOSE_S", 0.05)
-    with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as one:
-        service = one.app.forum.service
+    with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as client:
+        service = client.app.forum.service
         monkeypatch.setattr(service.maintenance, "keep", encode)
         assert is_encoding.wait(60)
     assert "still under way" in caplog.text
@@ -665,8 +672,8 @@ def test_a_service_that_stops_does_not_wait_for_its_background(
 
 
 def test_a_service_that_stops_finishes_and_closes(folder: Path) -> None:
-    with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as one:
-        assert one.put("/v1/questions/late", json={"title": "late"}).status_code == 200
+    with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as client:
+        assert client.put("/v1/questions/late", json={"title": "late"}).status_code == 200
     with Forum.open(folder) as forum:
         assert forum.question("late").title == "late"
         forum.delete("late")

@@ -62,7 +62,8 @@ def write_stand_ins(folder: Path) -> Path:
         ("h", "Fix  my wifi?", "ask a friend"),
     ]
     rows = [
-        {"forum": forum, "id": f"{n}", "question": one, "answer": told} for n, (forum, one, told) in enumerate(pairs)
+        {"forum": forum, "id": f"{n}", "question": question, "answer": answer}
+        for n, (forum, question, answer) in enumerate(pairs)
     ]
     (folder / REDDIT).parent.mkdir(parents=True)
     (folder / REDDIT).write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
@@ -83,22 +84,22 @@ def write_stand_ins(folder: Path) -> Path:
 
 def test_what_is_learned_from_has_no_query_no_linked_topic_and_no_question_without_an_answer(tmp_path: Path) -> None:
     folder = write_stand_ins(tmp_path)
-    found = read_pairs(folder, [Question("q", "asked in dev")])
-    assert found.sources == {REDDIT: 1, TOPICS: 2}
-    assert found.left_out == {
+    pairs = read_pairs(folder, [Question("q", "asked in dev")])
+    assert pairs.sources == {REDDIT: 1, TOPICS: 2}
+    assert pairs.left_out == {
         "answers that say nothing": 2,
         "questions of which no answer is left": 1,
         "questions with the words of a query": 1,
         "questions with the text of another": 1,
         "topics at an end of a link": 2,
     }
-    assert {question.title for question in found.questions} == {"Fix my wifi?", "topic 1", "topic 2"}
-    by_title = {question.title: answer.body for question, answer in zip(found.questions, found.best(), strict=True)}
+    assert {question.title for question in pairs.questions} == {"Fix my wifi?", "topic 1", "topic 2"}
+    by_title = {question.title: answer.body for question, answer in zip(pairs.questions, pairs.best(), strict=True)}
     assert by_title["topic 2"] == "answer 1", "the one with more votes"
     assert by_title["Fix my wifi?"] == "restart it", "the first that says something"
-    some = read_pairs(folder, [Question("q", "asked in dev")], 2)
-    assert some.questions == found.questions[:2], "a part is the beginning of the whole"
-    assert some.digest() != found.digest()
+    beginning = read_pairs(folder, [Question("q", "asked in dev")], 2)
+    assert beginning.questions == pairs.questions[:2], "a part is the beginning of the whole"
+    assert beginning.digest() != pairs.digest()
     with pytest.raises(FormatError, match="contains no questions with answers"):
         read_pairs(tmp_path / "nowhere", [])
 
@@ -115,9 +116,11 @@ def test_an_answer_that_was_deleted_or_overwritten_says_nothing() -> None:
 
 def test_rows_of_one_subreddit_and_title_are_one_question_with_all_their_answers(tmp_path: Path) -> None:
     folder = write_stand_ins(tmp_path)
-    found = {question.id: [answer.body for answer in answers] for question, answers in read_reddit(folder / REDDIT)}
-    assert found["0"] == [".", "restart it", "buy another"]
-    assert found["5"] == ["ask a friend"], "the same title in another subreddit is another question"
+    answers_of = {
+        question.id: [answer.body for answer in answers] for question, answers in read_reddit(folder / REDDIT)
+    }
+    assert answers_of["0"] == [".", "restart it", "buy another"]
+    assert answers_of["5"] == ["ask a friend"], "the same title in another subreddit is another question"
     kept = read_pairs(folder, [])
     (wifi,) = (question.id for question in kept.questions if question.title == "Fix my wifi?")
     assert [answer.body for answer in kept.answers if answer.question_id == wifi] == ["restart it", "buy another"]
@@ -130,7 +133,7 @@ def test_the_control_is_the_cosine_of_trigram_counts() -> None:
     query, near, far = Question("q", "router wifi"), Question("a", "wifi wifi"), Question("b", "router")
     plain = TrigramCosine().score(query, [near, far])
     reader = TrigramReader()
-    texts = [Counter(reader.question(found)) for found in (query, near, far)]
+    texts = [Counter(reader.question(question)) for question in (query, near, far)]
     norms = [sum(value * value for value in text.values()) ** 0.5 for text in texts]
     dots = [sum(texts[0][name] * text[name] for name in texts[0]) for text in texts[1:]]
     assert plain.tolist() == pytest.approx([dot / norms[0] / norm for dot, norm in zip(dots, norms[1:], strict=True)])
@@ -141,11 +144,11 @@ def test_the_control_is_the_cosine_of_trigram_counts() -> None:
 
 def test_the_papers_data_is_found_and_some_of_its_queries_tune(data: DasData, tmp_path: Path) -> None:
     assert data.is_original
-    one = data.sets[0]
-    asked = [{query.title for query in task.queries.values()} for task in one.tasks()]
-    assert len(asked[0] | asked[1]) == 20
-    assert not asked[0] & asked[1]
-    assert asked[0]
+    judged_set = data.sets[0]
+    titles = [{query.title for query in task.queries.values()} for task in judged_set.tasks()]
+    assert len(titles[0] | titles[1]) == 20
+    assert not titles[0] & titles[1]
+    assert titles[0]
     assert len(data.pairs.questions) == 60
     assert data.pairs.best()[0].is_accepted
     assert len(read_data(tmp_path / "yahoo", 7).pairs.questions) == 7
@@ -206,9 +209,9 @@ class Pretending:
     """Questions as vectors by one word: what a siamese network would make of them."""
 
     def encode(self, questions: list[Question]) -> NDArray[np.float32]:
-        rows = [[float("router" in one.title or "wifi" in one.title), 0.1] for one in questions]
-        found = np.array(rows, np.float32)
-        return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
+        rows = [[float("router" in question.title or "wifi" in question.title), 0.1] for question in questions]
+        vectors = np.array(rows, np.float32)
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
 def test_the_weight_of_a_network_beside_words_is_the_best_of_dev(data: DasData) -> None:
@@ -218,36 +221,36 @@ def test_the_weight_of_a_network_beside_words_is_the_best_of_dev(data: DasData) 
     alone, mixed, *fixed = (siamese_answers(network, data, ROWS[name], lexical) for name in rows)
     name = data.sets[0].name
     assert not alone.settings
-    curve = {one["alpha"]: one["dev_map"] for one in mixed.tried[name]}
+    curve = {settings["alpha"]: settings["dev_map"] for settings in mixed.tried[name]}
     assert len(curve) == 21
     assert curve[mixed.settings[name]["alpha"]] == max(curve.values())  # type: ignore[type-var]
     dev = data.sets[0].dev
     assert judge(dev, alone.runs[dev.name]).means["map"] == pytest.approx(curve[1.0], abs=1e-6)
-    assert [one.settings[name] for one in fixed] == [{"alpha": 0.8}] * 2
-    assert not any(one.tried for one in fixed), "the paper's weight is not chosen"
-    share, standard = (one.runs[dev.name] for one in fixed)
+    assert [row.settings[name] for row in fixed] == [{"alpha": 0.8}] * 2
+    assert not any(row.tried for row in fixed), "the paper's weight is not chosen"
+    share, standard = (row.runs[dev.name] for row in fixed)
     assert judge(dev, share).means["map"] == pytest.approx(curve[0.8], abs=1e-6)
-    assert all(sum(score for _, score in found) == pytest.approx(0, abs=1e-9) for found in standard.values())
+    assert all(sum(score for _, score in hits) == pytest.approx(0, abs=1e-9) for hits in standard.values())
 
 
 def test_an_outcome_is_kept_until_the_data_change_and_rows_are_tested_against_lmir(
     data: DasData, tmp_path: Path
 ) -> None:
-    made, lmir = runner(data, tmp_path / "out"), ROWS["lmir"]
-    assert made.finished(lmir, 0) is None
-    outcome = made.run(lmir, 0)
-    assert made.finished(lmir, 0) == outcome
+    rows, lmir = runner(data, tmp_path / "out"), ROWS["lmir"]
+    assert rows.finished(lmir, 0) is None
+    outcome = rows.run(lmir, 0)
+    assert rows.finished(lmir, 0) == outcome
     assert outcome.values.keys() == {"yahoo dev", "yahoo test"}
-    made.run(ROWS["translation"], 0)
-    base, translated, missing = made.results([ROWS[name] for name in ("lmir", "translation", "scqa")], range(2))
+    rows.run(ROWS["translation"], 0)
+    base, translated, missing = rows.results([ROWS[name] for name in ("lmir", "translation", "scqa")], range(2))
     assert (base.means["yahoo test"]["map"].p_value, missing.means) == (None, {})
     assert translated.means["yahoo test"]["map"].p_value is not None
     assert len(translated.outcomes) == 1, "nothing is drawn, so it has no second seed"
     other = replace(data, pairs=replace(data.pairs, answers=data.pairs.answers[:-1]))
     assert runner(other, tmp_path / "out").finished(lmir, 0) is None
-    (one,) = data.sets
-    shown = {name: replace(found, title=f"{found.title}?") for name, found in one.tests[0].queries.items()}
-    other = replace(data, sets=(replace(one, tests=(replace(one.tests[0], queries=shown),)),))
+    (judged_set,) = data.sets
+    shown = {name: replace(query, title=f"{query.title}?") for name, query in judged_set.tests[0].queries.items()}
+    other = replace(data, sets=(replace(judged_set, tests=(replace(judged_set.tests[0], queries=shown),)),))
     assert runner(other, tmp_path / "out").finished(lmir, 0) is None
 
 
@@ -265,20 +268,22 @@ def test_a_training_keeps_the_network_before_it_and_that_of_the_best_epoch_of_de
     untrained, trained = (kept[name].network.arrays() for name in ("untrained", "loss"))
     assert all(np.array_equal(first[name], value) for name, value in untrained.items())
     assert not any(np.array_equal(first[name], value) for name, value in trained.items())
-    maps = [one.value for one in read_log(tmp_path / "scqa-seed1" / "log.csv") if one.measure == "map"]
+    maps = [entry.value for entry in read_log(tmp_path / "scqa-seed1" / "log.csv") if entry.measure == "map"]
     assert len(maps) == 4
-    (one,) = data.sets
-    task = candidate_task(one.dev)
-    found = {name: task.map(model.encode(task.questions)) for name, model in kept.items()}
-    assert found["untrained"] == pytest.approx(maps[0], abs=1e-5)
-    assert found["dev"] == pytest.approx(max(maps[1:]), abs=1e-5), "of epochs from the first on"
-    assert found["loss"] == pytest.approx(maps[-1], abs=1e-5), "without patience the last one"
+    (judged_set,) = data.sets
+    task = candidate_task(judged_set.dev)
+    values = {name: task.map(model.encode(task.questions)) for name, model in kept.items()}
+    assert values["untrained"] == pytest.approx(maps[0], abs=1e-5)
+    assert values["dev"] == pytest.approx(max(maps[1:]), abs=1e-5), "of epochs from the first on"
+    assert values["loss"] == pytest.approx(maps[-1], abs=1e-5), "without patience the last one"
 
 
 def test_the_row_of_bm25_does_not_take_the_scores_of_the_search(data: DasData, tmp_path: Path) -> None:
-    (one,) = data.sets
-    found = runner(data, tmp_path).systems.answer(ROWS["bm25"], 0).runs
-    given = replace(one.dev, given={query: [(name, 7.0) for name, _ in run] for query, run in one.dev.given.items()})
-    changed = runner(replace(data, sets=(replace(one, dev=given),)), tmp_path).systems
-    assert changed.answer(ROWS["bm25"], 0).runs == found
-    assert changed.answer(ROWS["candidate-search"], 0).runs[given.name] == given.given
+    (judged_set,) = data.sets
+    runs = runner(data, tmp_path).systems.answer(ROWS["bm25"], 0).runs
+    changed_dev = replace(
+        judged_set.dev, given={query: [(name, 7.0) for name, _ in run] for query, run in judged_set.dev.given.items()}
+    )
+    changed = runner(replace(data, sets=(replace(judged_set, dev=changed_dev),)), tmp_path).systems
+    assert changed.answer(ROWS["bm25"], 0).runs == runs
+    assert changed.answer(ROWS["candidate-search"], 0).runs[changed_dev.name] == changed_dev.given
