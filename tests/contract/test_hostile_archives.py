@@ -40,7 +40,7 @@ def _dumps(value: object) -> str:
     if isinstance(value, _Raw):
         return value.removeprefix("\0json")
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(name)}: {_dumps(one)}" for name, one in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(name)}: {_dumps(part)}" for name, part in value.items()) + "}"
     return "[" + ", ".join(map(_dumps, value)) + "]" if isinstance(value, list) else json.dumps(value)
 
 
@@ -49,29 +49,34 @@ def _text(value: str) -> str:
 
 
 def _stackexchange(values: Values) -> str:
-    found = {name: escape(_text(value)) for name, value in values.items()}
+    texts = {name: escape(_text(value)) for name, value in values.items()}
     return (
-        f'<posts>\n<row Id="{found["id"]}" PostTypeId="1" Title="{found["title"]}" Body="{found["body"]}"'
-        f' CreationDate="{found["date"]}" Score="{found["score"]}" Tags="&lt;a&gt;" />\n'
-        f'<row Id="8" PostTypeId="2" ParentId="{found["id"]}" Body="{found["answer"]}" />\n'
+        f'<posts>\n<row Id="{texts["id"]}" PostTypeId="1" Title="{texts["title"]}" Body="{texts["body"]}"'
+        f' CreationDate="{texts["date"]}" Score="{texts["score"]}" Tags="&lt;a&gt;" />\n'
+        f'<row Id="8" PostTypeId="2" ParentId="{texts["id"]}" Body="{texts["answer"]}" />\n'
         '<row Id="9" PostTypeId="1" Title="How?" Body="x" />\n</posts>\n'
     )
 
 
 def _discourse(values: Values) -> str:
-    one = _json(values)
+    record = _json(values)
     posts: list[object] = [
-        {"id": 1, "post_number": 1, "cooked": one["body"], "like_count": one["score"]},
-        {"id": 2, "post_number": 2, "cooked": one["answer"], "created_at": one["date"]},
+        {"id": 1, "post_number": 1, "cooked": record["body"], "like_count": record["score"]},
+        {"id": 2, "post_number": 2, "cooked": record["answer"], "created_at": record["date"]},
     ]
-    topic = {"id": one["id"], "title": one["title"], "created_at": one["date"], "post_stream": {"posts": posts}}
+    topic = {
+        "id": record["id"],
+        "title": record["title"],
+        "created_at": record["date"],
+        "post_stream": {"posts": posts},
+    }
     return _dumps([topic, {"id": 9, "title": "How?", "post_stream": {"posts": [{"post_number": 1, "raw": "x"}]}}])
 
 
 def _jsonl(values: Values) -> str:
-    one = _json(values)
-    answers: object = [{"body": one["answer"], "created": one["date"], "score": one["score"]}]
-    first = {name: one[name] for name in ("id", "title", "body", "score")} | {"created": one["date"]}
+    record = _json(values)
+    answers: object = [{"body": record["answer"], "created": record["date"], "score": record["score"]}]
+    first = {name: record[name] for name in ("id", "title", "body", "score")} | {"created": record["date"]}
     return _dumps({**first, "answers": answers}) + '\n{"id": "9", "title": "How?"}\n'
 
 
@@ -85,29 +90,29 @@ def _pairs(values: Values) -> str:
 
 
 def _semeval(values: Values) -> str:
-    found = {name: escape(_text(value)) for name, value in values.items()}
+    texts = {name: escape(_text(value)) for name, value in values.items()}
     return (
-        f'<xml><OrgQuestion ORGQ_ID="{found["id"]}"><OrgQSubject>{found["title"]}</OrgQSubject><OrgQBody/>'
-        f'<Thread><RelQuestion RELQ_ID="{found["id"]}_R1" RELQ_RANKING_ORDER="1" RELQ_RELEVANCE2ORGQ="Relevant"'
-        f' RELQ_DATE="{found["date"]}"><RelQSubject>How?</RelQSubject><RelQBody>{found["body"]}</RelQBody>'
-        f'</RelQuestion><RelComment RELC_ID="c" RELC_DATE="{found["date"]}"><RelCText>{found["answer"]}</RelCText>'
+        f'<xml><OrgQuestion ORGQ_ID="{texts["id"]}"><OrgQSubject>{texts["title"]}</OrgQSubject><OrgQBody/>'
+        f'<Thread><RelQuestion RELQ_ID="{texts["id"]}_R1" RELQ_RANKING_ORDER="1" RELQ_RELEVANCE2ORGQ="Relevant"'
+        f' RELQ_DATE="{texts["date"]}"><RelQSubject>How?</RelQSubject><RelQBody>{texts["body"]}</RelQBody>'
+        f'</RelQuestion><RelComment RELC_ID="c" RELC_DATE="{texts["date"]}"><RelCText>{texts["answer"]}</RelCText>'
         "</RelComment></Thread></OrgQuestion></xml>"
     )
 
 
 def _yahoo(values: Values) -> str:
-    found = {name: escape(_text(value)) for name, value in values.items()}
+    texts = {name: escape(_text(value)) for name, value in values.items()}
     first = (
-        f"<uri>{found['id']}</uri><subject>{found['title']}</subject><content>{found['body']}</content>"
-        f"<bestanswer>{found['answer']}</bestanswer><date>{found['date']}</date>"
+        f"<uri>{texts['id']}</uri><subject>{texts['title']}</subject><content>{texts['body']}</content>"
+        f"<bestanswer>{texts['answer']}</bestanswer><date>{texts['date']}</date>"
     )
-    documents = [f"<document>{one}</document>" for one in (first, "<uri>9</uri><subject>How?</subject>")]
+    documents = [f"<document>{content}</document>" for content in (first, "<uri>9</uri><subject>How?</subject>")]
     return "".join(f"<vespaadd>{document}</vespaadd>\n" for document in documents)
 
 
 def _liveqa(values: Values) -> str:
-    found = {name: _text(value) for name, value in values.items()}
-    first = f"{found['id']}\tBooks\tArts\t{found['date']}\t{found['title']}\t{found['body']}\n"
+    texts = {name: _text(value) for name, value in values.items()}
+    first = f"{texts['id']}\tBooks\tArts\t{texts['date']}\t{texts['title']}\t{texts['body']}\n"
     return first + "20130824170310AA9\tBooks\tArts\t2013-08-25\tHow?\tx\n"
 
 
@@ -122,8 +127,8 @@ def _askubuntu(values: Values) -> str:
 
 
 def _export(values: Values) -> str:
-    one = _json(values)
-    first = {name: one[name] for name in ("id", "title", "body", "score")} | {"created": one["date"]}
+    record = _json(values)
+    first = {name: record[name] for name in ("id", "title", "body", "score")} | {"created": record["date"]}
     first |= {"score": 3, "created": "2020-01-01T00:00:00Z"} if values is USUAL else {}
     return _dumps(first) + '\n{"id": "9", "title": "How?"}\n'
 
@@ -267,9 +272,9 @@ FILES = CONTENTS | JSON_FILES | XML_FILES | LINES
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[Store]:
-    made = create_store(ForumLayout(tmp_path / "forum"), {"language": "english"})
-    yield made
-    made.close()
+    store = create_store(ForumLayout(tmp_path / "forum"), {"language": "english"})
+    yield store
+    store.close()
 
 
 def put(folder: Path, name: str, content: bytes) -> Path:
@@ -298,7 +303,7 @@ def ends_well(archive: Store, path: Path, name: str, folder: Path) -> ImportRepo
         assert archive.count_questions() == 0, "after an error nothing is stored"
         return None
     counts = (report.load.questions, report.load.answers, report.load.links)
-    taken = sum(one.added + one.edited + one.unchanged for one in counts)
+    taken = sum(count.added + count.edited + count.unchanged for count in counts)
     assert report.records_in == taken + report.rejected
     lines = rejects.read_text(encoding="utf-8").splitlines() if rejects.exists() else []
     assert len(lines) == report.rejected
@@ -358,8 +363,8 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize(("name", "how"), in_turns(PACKED, [name for name in FORMATS if name != "askalike"]))
 def test_packed_files_are_read_or_refused(archive: Store, tmp_path: Path, name: str, how: str) -> None:
-    file, made = FORMATS[name]
-    (tmp_path / f"{file}.gz").write_bytes(PACKED[how](made(USUAL).encode()))
+    file, content_of = FORMATS[name]
+    (tmp_path / f"{file}.gz").write_bytes(PACKED[how](content_of(USUAL).encode()))
     READERS[name].matches(tmp_path / f"{file}.gz")
     ends_well(archive, tmp_path / f"{file}.gz", name, tmp_path)
 
@@ -401,10 +406,10 @@ def test_what_is_no_file_is_refused_alone_and_in_a_folder(archive: Store, tmp_pa
 
 @pytest.mark.parametrize("name", [family[0] for family in FAMILIES])
 def test_a_name_that_is_no_utf8_is_read_and_shown(archive: Store, tmp_path: Path, name: str) -> None:
-    file, made = FORMATS[name]
+    file, content_of = FORMATS[name]
     folder = tmp_path / os.fsdecode(b"caf\xe9 \xff")
     folder.mkdir()
-    (folder / file).write_text(made(USUAL), encoding="utf-8")
+    (folder / file).write_text(content_of(USUAL), encoding="utf-8")
     report = ends_well(archive, folder / file, name, tmp_path)
     if report is not None:
         assert "caf\\xe9 \\xff" in report.source

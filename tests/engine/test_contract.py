@@ -80,7 +80,9 @@ def test_a_filter_holds_for_every_hit_and_whatever_satisfies_it_is_found(make: M
     forum.store.add_answers(Answer(f"a{number}", f"q{number}", "Restart it.") for number in range(0, SIZE, 3))
     for name, filters in FILTERS.items():
         wanted = {
-            one.id for one in map(_question, range(SIZE)) if filters.admits(one, is_answered=int(one.id[1:]) % 3 == 0)
+            question.id
+            for question in map(_question, range(SIZE))
+            if filters.admits(question, is_answered=int(question.id[1:]) % 3 == 0)
         }
         assert set(ids(forum, "printer offline", SIZE, filters)) == wanted, name
         assert forum.indexes.count(filters) == len(wanted), name
@@ -121,18 +123,18 @@ def test_more_hits_than_there_are_questions_are_all_of_them(make: Make) -> None:
 @pytest.fixture
 def calls(kind: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return what grows by an address with each call to the engine."""
-    made: list[str] = []
+    addresses: list[str] = []
     if kind != "local":
         from askalike.index.milvus.client import Milvus
 
         inner = Milvus._connected
 
         def counting(self: Milvus) -> object:
-            made.append(self.address)
+            addresses.append(self.address)
             return inner(self)
 
         monkeypatch.setattr(Milvus, "_connected", counting)
-    return made
+    return addresses
 
 
 @pytest.mark.skipif(general_folder() is None, reason="the package contains no general model")
@@ -171,19 +173,19 @@ def test_what_two_writers_add_is_all_found(make: Make) -> None:
     forum = make()
     with Forum.open(forum.path, settings=SETTINGS) as other:
 
-        def write(name: str, one: Forum) -> None:
+        def write(name: str, opened: Forum) -> None:
             for number in range(5):
-                one.add(Question(f"{name}{number}", f"wifi {name}{number}"))
+                opened.add(Question(f"{name}{number}", f"wifi {name}{number}"))
 
         threads = [threading.Thread(target=write, args=pair) for pair in (("a", forum), ("b", other))]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        for one in (forum, other):
-            one.catch_up()
-            assert len(ids(one, "wifi", 20)) == 10
-            assert ids(one, "a3") == ["a3"]
+        for opened in (forum, other):
+            opened.catch_up()
+            assert len(ids(opened, "wifi", 20)) == 10
+            assert ids(opened, "a3") == ["a3"]
 
 
 ONE, OTHER = ({"wifi", "wireless"}, {"printer", "scanner"}), ({"wifi", "printer"}, {"wireless", "scanner"})
@@ -197,12 +199,12 @@ def test_each_answer_is_by_one_model_while_the_forum_is_encoded_by_another(make:
     forum.add([Question(name, name) for name in ("wifi", "printer", "scanner", "wireless")])
     by_one, by_other = ["wifi", "wireless"], ["printer", "wifi"]
     assert sorted(ids(forum, "wifi", ranker="meaning")) == by_one
-    found: list[list[str]] = []
+    hits: list[list[str]] = []
     stop = threading.Event()
 
     def search() -> None:
         while not stop.is_set():
-            found.append(sorted(ids(forum, "wifi", ranker="meaning")))
+            hits.append(sorted(ids(forum, "wifi", ranker="meaning")))
 
     searching = threading.Thread(target=search)
     searching.start()
@@ -213,8 +215,8 @@ def test_each_answer_is_by_one_model_while_the_forum_is_encoded_by_another(make:
     finally:
         stop.set()
         searching.join()
-    assert found
-    assert all(one in (by_one, by_other) for one in found)
+    assert hits
+    assert all(answer in (by_one, by_other) for answer in hits)
     assert sorted(ids(forum, "wifi", ranker="meaning")) == by_other
     forum.add(Question("new", "wifi"))
     assert sorted(ids(forum, "wifi", ranker="meaning")) == ["new", *by_other]
@@ -263,9 +265,9 @@ def test_of_many_questions_only_those_that_changed_are_looked_at_again_for_filte
         def __getattr__(self, name: str) -> Any:
             return getattr(forum.store, name)
 
-        def numbers(self, *, among: Sequence[int] | None = None, **asked: Any) -> list[int]:
+        def numbers(self, *, among: Sequence[int] | None = None, **states: Any) -> list[int]:
             read.append(among)
-            return forum.store.numbers(among=among, **asked)
+            return forum.store.numbers(among=among, **states)
 
     states = QuestionStates(cast("Store", Watched()))
     for number in (3, 4):

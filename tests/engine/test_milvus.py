@@ -37,10 +37,10 @@ AWAY = "milvus://127.0.0.1:1"
 
 @pytest.fixture
 def forum(engine: str, tmp_path: Path) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "forum", settings=SETTINGS) as made:
-        made.indexes.use_engine(engine)
-        made.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
-        yield made
+    with Forum.create(tmp_path / "forum", settings=SETTINGS) as forum:
+        forum.indexes.use_engine(engine)
+        forum.add([Question("1", "Wifi drops"), Question("2", "Printer is offline")])
+        yield forum
 
 
 def ids(forum: Forum, title: str) -> list[str]:
@@ -75,9 +75,9 @@ def test_while_the_engine_is_away_writes_go_on_and_searches_name_it(
         with pytest.raises(EngineError, match=r"127\.0\.0\.1:1"):
             away.similar("scanner")
     with TestClient(build(ServeSettings(str(forum.path))), base_url="http://localhost:8765") as client:
-        found = client.post("/v1/similar", json={"title": "scanner"})
-        assert found.status_code == 503
-        assert AWAY in found.text
+        answer = client.post("/v1/similar", json={"title": "scanner"})
+        assert answer.status_code == 503
+        assert AWAY in answer.text
     ForumLayout(forum.path).engine.write_text(json.dumps({"format": 1, "engine": engine}))
     with Forum.open(forum.path, settings=SETTINGS) as back:
         assert (ids(back, "scanner"), ids(back, "bluetooth"), ids(back, "wifi")) == (["3"], ["1"], [])
@@ -87,14 +87,14 @@ def test_while_the_engine_is_away_writes_go_on_and_searches_name_it(
 @pytest.mark.parametrize("limit_s", [10, 10.0, 0.5])
 def test_a_server_is_asked_again_for_whole_seconds(monkeypatch: pytest.MonkeyPatch, limit_s: float) -> None:
     pytest.importorskip("pymilvus")
-    given: dict[str, Any] = {}
-    client = SimpleNamespace(query=lambda *_, **named: given.update(named))
+    arguments: dict[str, Any] = {}
+    client = SimpleNamespace(query=lambda *_, **named: arguments.update(named))
     milvus = Milvus("milvus://127.0.0.1:1", "forum")
     monkeypatch.setattr(milvus, "_connected", lambda: client)
     monkeypatch.setattr("askalike.index.milvus.client.READ_TIMEOUT_S", limit_s)
     milvus.call("query", "rows")
-    assert isinstance(given["timeout"], int), "pymilvus ends its retries at no other limit"
-    assert given["timeout"] >= limit_s
+    assert isinstance(arguments["timeout"], int), "pymilvus ends its retries at no other limit"
+    assert arguments["timeout"] >= limit_s
 
 
 def test_what_the_engine_has_lost_is_made_anew_from_the_store(engine: str, tmp_path: Path) -> None:
@@ -181,8 +181,8 @@ def test_a_word_that_only_an_answer_has_is_found_and_counted(forum: Forum) -> No
 def test_a_question_that_the_engine_lacks_is_found_by_the_check(forum: Forum) -> None:
     words = words_of(forum)
     words.milvus.delete(words.collection, words.numbers().tolist()[:1])
-    found = check_forum(forum.path, SilentProgress())
-    assert any("holds 1 questions not" in finding.what for finding in found.damaged("words"))
+    report = check_forum(forum.path, SilentProgress())
+    assert any("holds 1 questions not" in finding.what for finding in report.damaged("words"))
 
 
 def test_a_score_is_weighted_bm25_over_title_and_text(forum: Forum) -> None:
@@ -250,9 +250,9 @@ def test_an_engine_that_does_not_answer_is_not_taken(forum: Forum, monkeypatch: 
     ],
 )
 def test_an_address_that_is_none_or_holds_a_secret_is_refused(address: str) -> None:
-    with pytest.raises(SettingError) as found:
+    with pytest.raises(SettingError) as refused:
         check_engine(address)
-    assert "secret" not in str(found.value)
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": 1, "engine": 3}', '{"format": 2}', "[" * 100_000])
@@ -272,10 +272,10 @@ def test_an_engine_that_is_away_is_asked_once_and_every_call_fails_until_it_is_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pymilvus = pytest.importorskip("pymilvus")
-    asked: list[Any] = []
+    addresses: list[Any] = []
 
     def refuse(address: Any, timeout_s: float) -> Any:
-        asked.append(address)
+        addresses.append(address)
         assert timeout_s < 1
         raise ConnectionRefusedError(111, "Connection refused")
 
@@ -286,10 +286,10 @@ def test_an_engine_that_is_away_is_asked_once_and_every_call_fails_until_it_is_a
         with pytest.raises(EngineError, match=r"search\.example\.org does not answer: Connection refused"):
             milvus.call("list_collections")
         assert not milvus.is_up
-    assert asked == [("search.example.org", 19530)]
+    assert addresses == [("search.example.org", 19530)]
     monkeypatch.setattr("askalike.index.milvus.client.AWAY_S", 0.0)
     assert not milvus.is_up
-    assert len(asked) > 1
+    assert len(addresses) > 1
 
 
 def test_a_service_says_what_is_up_and_what_a_write_did_not_index(
@@ -308,8 +308,8 @@ def test_a_service_says_what_is_up_and_what_a_write_did_not_index(
         written = client.put("/v1/questions/5", json={"title": "Monitor flickers"})
         assert (written.status_code, written.json()["indexed"]) == (200, False)
         assert client.get("/readyz").status_code == 503
-        told = gauges(client)
-        assert (told["askalike_engine_up"], told["askalike_database_up"], told["askalike_questions"]) == (0, 1, 3)
+        values = gauges(client)
+        assert (values["askalike_engine_up"], values["askalike_database_up"], values["askalike_questions"]) == (0, 1, 3)
 
 
 def test_a_forum_that_is_attached_with_an_engine_has_no_indexes_of_its_own(engine: str, tmp_path: Path) -> None:

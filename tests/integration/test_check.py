@@ -57,14 +57,15 @@ def path(tmp_path: Path) -> Path:
 
 def damage(path: Path) -> list[tuple[str, str]]:
     """Return part and path of all damage that a check finds."""
-    return [(one.part, one.path) for one in Forum.check(path).findings if one.is_damage]
+    return [(finding.part, finding.path) for finding in Forum.check(path).findings if finding.is_damage]
 
 
 def found(path: Path) -> dict[str, list[tuple[str, float]]]:
     with Forum.open(path) as forum:
         return {
             ranker: [
-                (one, round(score, 5)) for one, score in forum.indexes.ranking(Query("wireless lost", ranker=ranker))
+                (identifier, round(score, 5))
+                for identifier, score in forum.indexes.ranking(Query("wireless lost", ranker=ranker))
             ]
             for ranker in ("probability", "words", "meaning")
         }
@@ -104,7 +105,7 @@ def test_what_is_not_indexed_yet_is_no_damage(path: Path) -> None:
         archive.put_questions((), ["other"])
     report = Forum.check(path)
     assert report.is_sound
-    assert {(one.part, "not indexed 3 questions" in one.what) for one in report.findings} == {
+    assert {(finding.part, "not indexed 3 questions" in finding.what) for finding in report.findings} == {
         ("words", True),
         ("vectors", True),
     }
@@ -161,8 +162,8 @@ def test_an_index_that_lacks_a_question_or_has_one_more_is_seen(path: Path) -> N
         connection.execute("DELETE FROM changes WHERE id = 'other'")
         connection.execute("DELETE FROM questions WHERE id = 'other'")
     report = Forum.check(path)
-    assert [one.part for one in report.findings] == ["words", "vectors"]
-    assert all("though the archive does not hold them" in one.what for one in report.findings)
+    assert [finding.part for finding in report.findings] == ["words", "vectors"]
+    assert all("though the archive does not hold them" in finding.what for finding in report.findings)
     assert Forum.repair(path).is_sound
 
 
@@ -170,8 +171,8 @@ def test_what_is_written_while_a_forum_is_checked_is_no_damage(path: Path, monke
     with Forum.open(path) as forum:
         forum.pairs.advance(60)
 
-        def while_written(*given: Any) -> Iterator[str]:
-            yield from stored_faults(*given)
+        def while_written(*arguments: Any) -> Iterator[str]:
+            yield from stored_faults(*arguments)
             forum.add(Question("late", "Wifi drops at noon"))
             forum.delete("other")
             forum.pairs.advance(60)
@@ -295,8 +296,8 @@ def test_the_command_tells_damage_by_its_exit_code_and_as_json(run: Run, path: P
     assert damaged.code == 1
     assert "damage: vectors/" in damaged.out
     assert 'hint: run "askalike check FORUM --repair"' in damaged.out
-    told = json.loads(run("check", path, "--json").out)
-    assert (told["is_sound"], told["repaired"], told["findings"][0]["part"]) == (False, [], "vectors")
+    report = json.loads(run("check", path, "--json").out)
+    assert (report["is_sound"], report["repaired"], report["findings"][0]["part"]) == (False, [], "vectors")
     repaired = run("check", path, "--repair")
     assert repaired.code == 0
     assert repaired.out.startswith("rebuilt: words, vectors")
@@ -329,7 +330,7 @@ def test_what_may_not_be_read_is_told_with_the_rights_to_check(path: Path, monke
 
     monkeypatch.setattr(Path, "read_bytes", refused)
     report = Forum.check(path)
-    assert {(one.part, one.mend) for one in report.findings} == {
+    assert {(finding.part, finding.mend) for finding in report.findings} == {
         ("words", "check the rights of the forum's folder"),
         ("vectors", "check the rights of the forum's folder"),
     }

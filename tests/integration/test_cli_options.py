@@ -20,9 +20,9 @@ from askalike.cli.commands import GROUPS
 
 @pytest.fixture
 def forum(tmp_path: Path) -> Path:
-    with Forum.create(tmp_path / "a.forum") as made:
+    with Forum.create(tmp_path / "a.forum") as forum:
         rooms = ("hall", "kitchen", "office", "garage", "attic")
-        made.add(
+        forum.add(
             Question(f"q{number}", f"Why is the printer in our {room} offline?", tags=("x",))
             for number, room in enumerate(rooms)
         )
@@ -94,7 +94,7 @@ def test_every_command_keeps_notes_out_of_its_output_and_says_nothing_when_quiet
         named = [str(tmp_path / copy / places[word]) if word in places else word for word in words]
         return run(*named, *options)
 
-    named = {option for one in COMMANDS[words[0]].params for option in one.opts}
+    named = {option for parameter in COMMANDS[words[0]].params for option in parameter.opts}
     quiet = called("quiet", "--quiet", *(["--json"] if "--json" in named else []))
     lines = called("json", "--log-json")
     assert quiet.code == lines.code
@@ -116,11 +116,11 @@ def test_an_error_is_said_whatever_else_is_not(run: Run, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("words", [("search",), ("info", "a", "--nonsense")])
 def test_a_wrong_call_is_an_error_as_any_other_for_a_program(run: Run, words: tuple[str, ...]) -> None:
-    plain, logged, asked = run(*words), run(*words, "--log-json"), run(*words, "--json")
-    assert (plain.code, logged.code, asked.code) == (2, 2, 2)
+    plain, logged, as_json = run(*words), run(*words, "--log-json"), run(*words, "--json")
+    assert (plain.code, logged.code, as_json.code) == (2, 2, 2)
     assert "Usage: " in plain.err
     (line,) = logged.err.splitlines()
-    assert json.loads(line)["message"] == asked.json["error"]
+    assert json.loads(line)["message"] == as_json.json["error"]
     assert json.loads(line)["message"] in plain.err.replace("\n", " ")
 
 
@@ -189,9 +189,9 @@ def test_a_shell_completes_by_the_script_that_it_was_given(tmp_path: Path, shell
     program.chmod(0o755)
     environment = os.environ | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
     environment["_ASKALIKE_COMPLETE"] = f"source_{shell}"
-    given = subprocess.run([program], capture_output=True, text=True, env=environment, check=False)
+    script = subprocess.run([program], capture_output=True, text=True, env=environment, check=False)
     del environment["_ASKALIKE_COMPLETE"]
-    (tmp_path / "script").write_text(("compdef() { :; }\n" if shell == "zsh" else "") + given.stdout)
+    (tmp_path / "script").write_text(("compdef() { :; }\n" if shell == "zsh" else "") + script.stdout)
     done = subprocess.run(
         [shell, "-c", f"source ./script; {asks}"],
         capture_output=True,
@@ -204,12 +204,12 @@ def test_a_shell_completes_by_the_script_that_it_was_given(tmp_path: Path, shell
 
 
 def test_a_good_answer_goes_first_where_the_order_is_help(run: Run, tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "b.forum") as made:
-        made.add([Question("a", "Printer is offline"), Question("b", "Printer is offline")])
-        made.store.add_answers([Answer("b1", "b", "Turn it on.", is_accepted=True)])
+    with Forum.create(tmp_path / "b.forum") as forum:
+        forum.add([Question("a", "Printer is offline"), Question("b", "Printer is offline")])
+        forum.store.add_answers([Answer("b1", "b", "Turn it on.", is_accepted=True)])
     words = ("search", tmp_path / "b.forum", "Printer is offline", "--json")
-    assert [one["question"]["id"] for one in run(*words).json] == ["a", "b"]
-    assert [one["question"]["id"] for one in run(*words, "--order", "help").json] == ["b", "a"]
+    assert [hit["question"]["id"] for hit in run(*words).json] == ["a", "b"]
+    assert [hit["question"]["id"] for hit in run(*words, "--order", "help").json] == ["b", "a"]
 
 
 def test_how_likely_a_hit_is_stands_there_in_words(run: Run, forum: Path) -> None:
@@ -219,7 +219,7 @@ def test_how_likely_a_hit_is_stands_there_in_words(run: Run, forum: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "found", "expected"),
+    ("words", "fault", "expected"),
     [
         (("--recall", 0), "--recall is 0", "above 0 and below 1"),
         ((), "no promise was given", "--precision, --recall or --labels"),
@@ -227,10 +227,10 @@ def test_how_likely_a_hit_is_stands_there_in_words(run: Run, forum: Path) -> Non
     ],
 )
 def test_a_promise_that_none_can_keep_names_its_option(
-    run: Run, forum: Path, words: tuple[object, ...], found: str, expected: str
+    run: Run, forum: Path, words: tuple[object, ...], fault: str, expected: str
 ) -> None:
     done = run("threshold", forum, *words)
-    assert (done.code, found in done.err, expected in done.err) == (2, True, True)
+    assert (done.code, fault in done.err, expected in done.err) == (2, True, True)
 
 
 def test_the_threshold_of_a_tiny_share_can_be_copied(run: Run, forum: Path) -> None:

@@ -94,16 +94,16 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
     done = run("train", forum, "--recipe", recipe)
     assert done.code == 0
     plan, result = done.out.split("dev MRR")
-    told = dict(re.split("  +", line, maxsplit=1) for line in plan.splitlines())
-    assert (told["questions"], told["marks"], told["groups"], told["dev queries"]) == ("252", "60", "54", "13")
-    assert (told["answers"], told["learned marks"], told["dev queries that count"]) == ("216", "47", "11")
-    assert told["encoder"].startswith("rcnn, 8 dimensions")
-    assert (told["training"], told["folder"]) == ("from the start", f"{forum}/training")
+    facts = dict(re.split("  +", line, maxsplit=1) for line in plan.splitlines())
+    assert (facts["questions"], facts["marks"], facts["groups"], facts["dev queries"]) == ("252", "60", "54", "13")
+    assert (facts["answers"], facts["learned marks"], facts["dev queries that count"]) == ("216", "47", "11")
+    assert facts["encoder"].startswith("rcnn, 8 dimensions")
+    assert (facts["training"], facts["folder"]) == ("from the start", f"{forum}/training")
     assert "0.3000" in result
     assert "better on dev and is in use from now on" in result
     assert (forum / "training" / "log.csv").read_text(encoding="utf-8").startswith("stage,epoch,step,measure,value")
-    found = run("info", forum, "--json").json
-    assert (found["model"], found["encoded"]) == ("own (rcnn, 8 dimensions)", 252)
+    info = run("info", forum, "--json").json
+    assert (info["model"], info["encoded"]) == ("own (rcnn, 8 dimensions)", 252)
 
 
 def test_a_model_that_is_not_better_is_taken_only_when_told_to(
@@ -144,7 +144,7 @@ def test_the_same_training_again_gives_the_same_model_and_a_fresh_one_begins_ane
 def test_a_training_keeps_the_parts_that_evaluate_then_scores(run: Run, forum: Path, recipe: Path) -> None:
     run("train", forum, "--recipe", recipe, "--hold-out-test")
     kept = json.loads((forum / "parts.json").read_text(encoding="utf-8"))["parts"]
-    test = {one: "dev" if part == "test" else part for one, part in kept.items()}
+    test = {question: "dev" if part == "test" else part for question, part in kept.items()}
     (forum / "parts.json").write_text(json.dumps({"format": 1, "seed": 0, "parts": test}), encoding="utf-8")
     words = ("evaluate", forum, "--system", "words", "--protocol", "retrieval", "--split")
     assert run(*words, "dev", "--json").json["retrieval"]["systems"]["words"]["queries"] == 25
@@ -160,8 +160,8 @@ def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run,
     assert done.json["learned_queries"] == 35
     assert "learned from 35 of these 60 questions; --split test after" in done.err
     assert run(*words, "search", "--split", "train", "--json").json["learned_queries"] == 35
-    for held in ("dev", "test"):
-        done = run(*words, "search", "--split", held, "--json")
+    for part in ("dev", "test"):
+        done = run(*words, "search", "--split", part, "--json")
         assert (done.json["learned_queries"], done.err) == (0, "")
     assert run(*words, "words", "--json").json["learned_queries"] == 0, "words have learned nothing"
     run("train", forum, "--recipe", to_the_end, "--keep")
@@ -175,9 +175,9 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
     run: Run, tmp_path: Path, recipe: Path
 ) -> None:
     texts = [Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)]
-    with Forum.create(tmp_path / "f") as made:
-        made.add(texts)
-        made.store.put_links([Link("1", "2", "related")])
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(texts)
+        forum.store.put_links([Link("1", "2", "related")])
     done = run("train", tmp_path / "f", "--recipe", recipe)
     assert done.code == 0
     assert "0 groups of duplicates" in done.out
@@ -213,8 +213,8 @@ def test_by_default_the_bundled_encoder_is_adapted(
     assert done.code == 0
     assert "the bundled one, adapted" in done.out
     assert "the new model is better on dev and is in use from now on" in done.out
-    found = run("info", forum, "--json").json
-    assert (found["model"], found["encoded"]) == ("adapted (the bundled encoder, trained on the forum)", 252)
+    info = run("info", forum, "--json").json
+    assert (info["model"], info["encoded"]) == ("adapted (the bundled encoder, trained on the forum)", 252)
     assert len(run("search", forum, "wifi drops", "--ranker", "meaning", "--json").json) == 10
     assert run("check", forum).code == 0
 
@@ -222,8 +222,8 @@ def test_by_default_the_bundled_encoder_is_adapted(
 @pytest.mark.usefixtures("general")
 def test_without_duplicates_titles_that_find_their_own_bodies_decide(run: Run, tmp_path: Path) -> None:
     subjects = ("wifi", "wireless", "printer", "the router", "is")
-    with Forum.create(tmp_path / "f") as made:
-        made.add([Question(str(number), f"{subjects[number % 5]} drops", f"{number} offline") for number in range(40)])
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question(str(number), f"{subjects[number % 5]} drops", f"{number} offline") for number in range(40)])
     done = run("train", tmp_path / "f")
     assert done.code == 0
     assert "MRR of a title's own body among those of 8 questions; duplicates are not in it" in done.out
@@ -232,8 +232,8 @@ def test_without_duplicates_titles_that_find_their_own_bodies_decide(run: Run, t
 
 @pytest.mark.usefixtures("general")
 def test_a_forum_in_another_language_is_not_adapted(run: Run, tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "f", text=TextSettings(language="german")) as made:
-        made.add([Question("1", "Das WLAN bricht ab", "Jeden Abend")])
+    with Forum.create(tmp_path / "f", text=TextSettings(language="german")) as forum:
+        forum.add([Question("1", "Das WLAN bricht ab", "Jeden Abend")])
     done = run("train", tmp_path / "f")
     assert (done.code, "the forum's language is german" in done.err) == (2, True)
     assert "--recipe lei2016" in done.err
@@ -243,8 +243,8 @@ def test_a_forum_in_another_language_is_not_adapted(run: Run, tmp_path: Path) ->
 def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
     run: Run, tmp_path: Path, recipe: Path, not_trained: Callable[[], None]
 ) -> None:
-    with Forum.create(tmp_path / "f") as made:
-        made.add([Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)])
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)])
     words = ("train", tmp_path / "f", "--recipe", recipe)
     done = run(*words)
     assert "the forum has no labelled dev split: the encoder general@" in done.out

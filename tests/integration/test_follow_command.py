@@ -38,27 +38,27 @@ SECRET = "FOLLOWED_FORUM_SECRET"
 def following(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv(SECRET, "secret")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
-    with living(tmp_path / "f", 5, 12, chances=CALM, rate=0) as made:
-        yield made
+    with living(tmp_path / "f", 5, 12, chances=CALM, rate=0) as following:
+        yield following
 
 
 def called(following: Following, *words: object) -> list[str]:
     line = [sys.executable, "-m", "askalike", "follow", following.folder, "--from", following.address, "--rate", "0"]
-    return [str(one) for one in (*line, *words)]
+    return [str(word) for word in (*line, *words)]
 
 
 def test_once_makes_both_equal_and_the_status_says_how_it_went(run: Run, following: Following) -> None:
     done = run("follow", following.folder, "--from", following.address, "--rate", 0, "--once", "--json")
     assert (done.code, following.differences()) == (0, [])
-    told = json.loads(run("follow", following.folder, "--status", "--json").out)
-    assert told["questions_added"] == len(following.fake.threads(""))
-    assert told["is_failing"] is False
-    assert (told["waiting"], told["is_sweeping"]) == ({"events": 0, "polled": 0, "swept": 0, "old": 0}, False)
+    status = json.loads(run("follow", following.folder, "--status", "--json").out)
+    assert status["questions_added"] == len(following.fake.threads(""))
+    assert status["is_failing"] is False
+    assert (status["waiting"], status["is_sweeping"]) == ({"events": 0, "polled": 0, "swept": 0, "old": 0}, False)
     assert "last sweep" in run("follow", following.folder, "--status").out
     again = run("follow", following.folder, "--once", "--json")
     assert json.loads(again.out)["questions_edited"] == 0
     assert Forum.check(following.folder).is_sound
-    assert not [one for one in Forum.check(following.folder).findings if "follow" in one.path]
+    assert not [finding for finding in Forum.check(following.folder).findings if "follow" in finding.path]
 
 
 def test_a_forum_is_created_where_there_is_none_and_taken_away_where_the_site_refuses(
@@ -165,12 +165,12 @@ def test_a_follower_that_starts_before_its_database_waits_for_it(following: Foll
     for is_back in (False, True):
         with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             assert process.stdout is not None
-            told = next(one for one in process.stdout if "tried again until it answers" in one)
-            assert str(sockets) in told
+            notice = next(line for line in process.stdout if "tried again until it answers" in line)
+            assert str(sockets) in notice
             assert process.poll() is None
             if is_back:
                 sockets.symlink_to(unquote(place))
-                assert any(f"following {following.address}" in one for one in process.stdout)
+                assert any(f"following {following.address}" in line for line in process.stdout)
             process.send_signal(signal.SIGTERM)
             rest = process.stdout.read()
         assert process.returncode == 0, rest
@@ -189,7 +189,7 @@ def test_the_service_keeps_a_webhook_before_it_acknowledges_it(following: Follow
         assert send().json() == {"outcome": "kept"}
         assert send().json() == {"outcome": "known"}
         with State(ForumLayout(following.folder)) as state:
-            assert [one.id for one in state.due(9, 1e12)] == ["3"]
+            assert [thread.id for thread in state.due(9, 1e12)] == ["3"]
         refused = [
             send(b'{"topic": {"id": 4}}'),
             send(**{"X-Discourse-Event-Signature": ""}),
@@ -197,5 +197,5 @@ def test_the_service_keeps_a_webhook_before_it_acknowledges_it(following: Follow
             send(kind="text/plain"),
             send(kind="application/x-www-form-urlencoded"),  # is taken, but is no form
         ]
-        assert [one.status_code for one in refused] == [403, 401, 413, 415, 400]
-        assert all(one.json()["hint"] for one in refused)
+        assert [answer.status_code for answer in refused] == [403, 401, 413, 415, 400]
+        assert all(answer.json()["hint"] for answer in refused)

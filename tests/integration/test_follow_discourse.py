@@ -77,7 +77,7 @@ def test_one_topic_that_always_fails_keeps_no_other_waiting(tmp_path: Path) -> N
         with following.follower() as follower:
             assert not follower.once()
         with Forum.open(following.folder) as forum:
-            assert {one.id for one in forum.questions()} == following.fake.threads("").keys() - {"7"}
+            assert {question.id for question in forum.questions()} == following.fake.threads("").keys() - {"7"}
         with State(following.layout) as state:
             ((identifier, tries, why),) = state.failing()
         assert (identifier, tries >= 3, "answered 500" in why) == ("7", True, True)
@@ -92,10 +92,10 @@ def test_a_database_that_goes_away_and_comes_back_is_waited_for(
     with calm(tmp_path, 3, 20) as following:
         replace_threads, tries = Store.replace_threads, itertools.count()
 
-        def failing(self: Store, *given: Any, **more: Any) -> Any:
+        def failing(self: Store, *arguments: Any, **more: Any) -> Any:
             if next(tries) < 2:
                 raise DatabaseError("postgresql://db.example.org/travel does not answer", "start it")
-            return replace_threads(self, *given, **more)
+            return replace_threads(self, *arguments, **more)
 
         monkeypatch.setattr(Store, "replace_threads", failing)
         with following.follower() as follower:
@@ -129,7 +129,7 @@ def test_what_people_said_of_a_hidden_topic_counts_again_when_it_is_shown(tmp_pa
                 follower.once()
             assert following.differences() == []
         with Forum.open(following.folder) as forum:
-            assert [one.verdict for one in forum.store.all_feedback()] == ["different"]
+            assert [judgement.verdict for judgement in forum.store.all_feedback()] == ["different"]
 
 
 def test_a_clock_that_is_set_back_keeps_nothing_waiting(tmp_path: Path) -> None:
@@ -158,10 +158,10 @@ class Told(SilentProgress):
 
 def test_a_site_that_is_down_is_waited_for_told_once_and_once_gives_up_after_two_minutes(tmp_path: Path) -> None:
     with calm(tmp_path, 8, 5) as following:
-        answer, asked = following.fake.answer, []
+        answer, times = following.fake.answer, []
 
         def down(path: str, headers: Any) -> Any:
-            asked.append(following.fake.now_s)
+            times.append(following.fake.now_s)
             return (503, {}, b"")
 
         following.fake.answer = down  # type: ignore[method-assign]
@@ -169,19 +169,19 @@ def test_a_site_that_is_down_is_waited_for_told_once_and_once_gives_up_after_two
         with following.follower() as follower, pytest.raises(SourceError, match=r"answered 503.* times in a row"):
             follower.once()
         assert 120 < following.fake.now_s - began_s < 300
-        assert len(asked) < 12
-        told = Told()
-        with following.follower(progress=told) as follower:
+        assert len(times) < 12
+        progress = Told()
+        with following.follower(progress=progress) as follower:
             until_s = following.fake.now_s + 3 * 3_600
             while following.fake.now_s < until_s:
                 following.fake.advance(min(follower.turn(), 60.0))
-            assert max(later - earlier for earlier, later in itertools.pairwise(asked)) < 220
+            assert max(later - earlier for earlier, later in itertools.pairwise(times)) < 220
             following.fake.answer = answer  # type: ignore[method-assign]
             while following.fake.now_s < until_s + 600:
                 following.fake.advance(min(max(follower.turn(), 0.01), 60.0))
-        assert len(told.notices) == 2
-        assert "asked again until it answers" in told.notices[0]
-        assert "answers again" in told.notices[1]
+        assert len(progress.notices) == 2
+        assert "asked again until it answers" in progress.notices[0]
+        assert "answers again" in progress.notices[1]
         assert following.differences() == []
 
 
@@ -216,7 +216,7 @@ def test_what_a_poll_finds_is_read_before_the_next_though_everything_else_is_sti
         posts = [(at_s, topic) for at_s, topic in posts if began_s + 60 < at_s < began_s + 480]
         assert posts
         for at_s, topic in posts:
-            assert min(one for one in read[topic] if one >= at_s) - at_s < 60 + 10
+            assert min(moment for moment in read[topic] if moment >= at_s) - at_s < 60 + 10
         assert following.fake.counts["over the rate"] == 0
 
 
@@ -235,7 +235,7 @@ def test_a_category_that_is_closed_is_gone_as_soon_as_the_lists_say_so(tmp_path:
         with following.follower(key="k") as follower:
             assert follower.once()
         following.fake.rate = 60
-        closed = [str(one.id) for one in following.fake.topics.values() if one.category == 2]
+        closed = [str(topic.id) for topic in following.fake.topics.values() if topic.category == 2]
         following.fake.categories[2].is_private = True
         following.live(following.fake.now_s + 150, key="k")  # a poll, and the sweep that it asks for
         assert len(closed) > 60
@@ -313,7 +313,7 @@ def test_a_new_topic_of_a_category_that_lists_by_activity_leave_out_is_found_by_
 def test_a_topic_that_redirects_is_gone_and_keeps_no_other_waiting(tmp_path: Path) -> None:
     with calm(tmp_path, 23, 20) as following:
         assert once(following)
-        first, second, third, fourth = [int(one) for one in following.fake.threads("")][:4]
+        first, second, third, fourth = [int(thread) for thread in following.fake.threads("")][:4]
         for number in (first, second, third):
             del following.fake.topics[number]
         following.fake.permalinks = {first: f"/t/another/{fourth}", second: f"/t/the-same/{second}", third: "/login"}
@@ -417,7 +417,7 @@ def test_an_address_at_which_no_discourse_answers_ends_with_what_to_do(run: Run,
         "elsewhere.example.org": (301, {"Location": "https://elsewhere.example.org/"}, b""),
     }
     for wanted, answer in answers.items():
-        with serving(lambda _, given=answer: given) as address:
+        with serving(lambda _, content=answer: content) as address:
             done = run("follow", tmp_path / "new.forum", "--from", address, "--once")
         assert (done.code, wanted in " ".join(done.err.split())) == (1, True)
         assert not (tmp_path / "new.forum").exists()

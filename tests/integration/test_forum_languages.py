@@ -34,9 +34,9 @@ QUESTIONS = (
 
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "forum", text=TextSettings(languages=("en", "de", "fr")), settings=WORDS) as made:
-        made.add(QUESTIONS)
-        yield made
+    with Forum.create(tmp_path / "forum", text=TextSettings(languages=("en", "de", "fr")), settings=WORDS) as forum:
+        forum.add(QUESTIONS)
+        yield forum
 
 
 def found(forum: Forum, title: str, **more: object) -> list[str]:
@@ -88,8 +88,8 @@ def test_a_forums_languages_can_be_detected_and_the_first_is_the_main_one() -> N
     assert TextSettings(languages=("de",)) == TextSettings("german")
     with pytest.raises(SettingError, match="'tlh' cannot be detected"):
         TextSettings(languages=("en", "tlh"))
-    one = TextSettings()
-    assert "languages" not in one.to_json()  # an index of before has the same name
+    single = TextSettings()
+    assert "languages" not in single.to_json()  # an index of before has the same name
     assert TextSettings.from_json(TextSettings(languages=("en", "fr")).to_json()).languages == ("en", "fr")
 
 
@@ -100,9 +100,9 @@ def test_without_the_detector_a_forum_of_several_says_what_to_install(
         raise MissingExtraError("a forum in several languages needs py3langid", "languages")
 
     monkeypatch.setattr(languages, "_identifier", missing)
-    with Forum.create(tmp_path / "one", settings=WORDS) as one:
-        one.add(QUESTIONS[0])
-        assert found(one, "docker") == ["containers"]
+    with Forum.create(tmp_path / "one", settings=WORDS) as single:
+        single.add(QUESTIONS[0])
+        assert found(single, "docker") == ["containers"]
     with Forum.create(tmp_path / "two", text=TextSettings(languages=("en", "de")), settings=WORDS) as two:
         two.add(replace(QUESTIONS[0], language="en"))  # what is said need not be found out
         assert found(two, "docker", language="en") == ["containers"]
@@ -116,14 +116,14 @@ def test_without_the_detector_a_forum_of_several_says_what_to_install(
 
 
 def test_a_question_keeps_what_was_detected_until_its_text_changes_or_somebody_says_it(forum: Forum) -> None:
-    assert {one.id: one.language for one in forum.questions()} == {
+    assert {question.id: question.language for question in forum.questions()} == {
         "containers": "en",
         "printer": "en",
         "drucker": "de",
         "docker": "de",
         "imprimante": "fr",
     }
-    assert all(one.is_language_detected for one in forum.questions())
+    assert all(question.is_language_detected for question in forum.questions())
     forum.edit(replace(forum.question("drucker"), title="My printer prints nothing", body="Since the last update."))
     assert forum.question("drucker").language == "en"
     forum.edit(replace(forum.question("drucker"), language="de-CH", is_language_detected=False))
@@ -146,7 +146,7 @@ def test_reading_an_archive_again_changes_nothing_and_its_own_languages_are_kept
     ]
     archive.write_text("".join(json.dumps(row) + "\n" for row in rows))
     report = forum.load(archive)
-    assert [forum.question(one).language for one in "123"] == ["de", "fr", "en"]
+    assert [forum.question(identifier).language for identifier in "123"] == ["de", "fr", "en"]
     assert report.repaired == {"languages that are no codes, left out": 1}
     assert forum.load(archive).load.questions.unchanged == 3
     written = forum.export(tmp_path / "exported", tables=["questions"])
@@ -172,7 +172,7 @@ def test_each_language_is_read_by_its_own_rules(forum: Forum) -> None:
 def test_names_are_found_in_other_languages(forum: Forum) -> None:
     """German makes "dock" of Docker; the English question has "docker"."""
     assert set(found(forum, "Wie benutze ich Docker?")) == {"docker", "containers"}
-    hit = next(one for one in forum.search(Query("Wie benutze ich Docker?")).hits if one.question.id == "containers")
+    hit = next(hit for hit in forum.search(Query("Wie benutze ich Docker?")).hits if hit.question.id == "containers")
     assert [match.word for match in hit.matched] == ["Docker"]
     assert "Docker" not in hit.missing
 
@@ -226,7 +226,7 @@ def test_questions_without_an_encoder_of_their_language_are_scored_by_words(tmp_
         assert Forum.check(forum.path).is_sound
     with Forum.change_languages(tmp_path / "forum", ["en"]) as forum:
         assert set(forum.models.vectors()[0]) == {"containers", "printer", "drucker", "docker"}
-        assert {one.language for one in forum.questions()} == {""}
+        assert {question.language for question in forum.questions()} == {""}
     assert Forum.check(tmp_path / "forum").is_sound
 
 
@@ -243,7 +243,7 @@ def test_a_forum_of_one_language_becomes_one_of_several_and_again_one(tmp_path: 
         assert found(forum, "drucken") == ["drucker"]
         assert forum.info().languages["de"] == 3
     with Forum.change_languages(path, ["en"], settings=WORDS) as forum:
-        assert {one.language for one in forum.questions()} == {"", "de"}  # what somebody said stays
+        assert {question.language for question in forum.questions()} == {"", "de"}  # what somebody said stays
         assert found(forum, "drucken") == []
     with pytest.raises(SettingError, match="no language is given"):
         Forum.change_languages(path, [])
@@ -269,7 +269,10 @@ def test_who_has_the_forum_open_is_told_when_its_languages_change(tmp_path: Path
 def test_the_command_line_makes_shows_sets_and_filters_by_languages(run: Run, tmp_path: Path) -> None:
     path, archive = tmp_path / "my.forum", tmp_path / "posts.jsonl"
     archive.write_text(
-        "".join(json.dumps({"id": one.id, "title": one.title, "body": one.body}) + "\n" for one in QUESTIONS)
+        "".join(
+            json.dumps({"id": question.id, "title": question.title, "body": question.body}) + "\n"
+            for question in QUESTIONS
+        )
     )
     index = ("index", archive, "--into", path, "--no-encode")
     assert run(*index, "--language", "en,de,fr").code == 0
@@ -281,8 +284,8 @@ def test_the_command_line_makes_shows_sets_and_filters_by_languages(run: Run, tm
         assert forum.question("hallo").language == "de"
     assert run("info", path, "--json").json["languages"] == {"de": 3, "en": 2, "fr": 1}
     assert "de 3, en 2, fr 1" in run("info", path).out
-    found = run("search", path, "docker", "--language", "de", "--query-language", "de", "--json").json
-    assert [hit["question"]["id"] for hit in found] == ["docker"]
+    hits = run("search", path, "docker", "--language", "de", "--query-language", "de", "--json").json
+    assert [hit["question"]["id"] for hit in hits] == ["docker"]
     assert "No question is in sv." in run("search", path, "docker", "--language", "sv").out
     assert "cannot be detected" in run("reindex", path, "--no-encode", "--language", "en,tlh").err
     assert run("reindex", path, "--no-encode", "--language", "de").code == 0
@@ -327,8 +330,8 @@ def test_misspelt_words_of_a_language_are_read_by_the_forums_own_in_it(
         forum.add([Question(f"en{place}", "drunker printers", language="en") for place in range(3)])
 
         def read(title: str, language: str) -> dict[str, str]:
-            found = forum.search(Query(title, language=language)).corrections
-            return {one.written: one.meant for one in found}
+            corrections = forum.search(Query(title, language=language)).corrections
+            return {correction.written: correction.meant for correction in corrections}
 
         assert read("mein druckre streikt", "de") == {"druckre": "drucker"}  # none of its own words is unknown alone
         assert read("donde esta el avoin", "es") == {}  # two edits: a swap and an accent

@@ -38,32 +38,32 @@ class Backwards:
         self.asked: list[tuple[str, list[str]]] = []
 
     def score(self, query: Question, questions: Sequence[Question]) -> list[float]:
-        self.asked.append((query.title, [f"{one.title}\n{one.body}".strip() for one in questions]))
+        self.asked.append((query.title, [f"{question.title}\n{question.body}".strip() for question in questions]))
         return [self.scale * (place - 1) for place in range(len(questions))]
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for no endpoint."""
-    made = RemoteReranker.__init__
+    initialise = RemoteReranker.__init__
 
-    def patiently(self: RemoteReranker, *given: object) -> None:
-        made(self, *given, patience=Patience(query_timeout_s=30, rest_s=0))  # type: ignore[arg-type]
+    def patiently(self: RemoteReranker, *arguments: object) -> None:
+        initialise(self, *arguments, patience=Patience(query_timeout_s=30, rest_s=0))  # type: ignore[arg-type]
 
     monkeypatch.setattr(RemoteReranker, "__init__", patiently)
 
 
 @pytest.fixture
 def server() -> Iterator[EmbeddingServer]:
-    with serving() as found:
-        yield found
+    with serving() as server:
+        yield server
 
 
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "forum") as made:
-        made.add(QUESTIONS)
-        yield made
+    with Forum.create(tmp_path / "forum") as forum:
+        forum.add(QUESTIONS)
+        yield forum
 
 
 def ids(forum: Forum, k: int = 10, ranker: str | None = None, title: str = "wifi drops") -> list[str]:
@@ -105,37 +105,37 @@ def test_hits_beyond_the_best_twenty_follow_in_the_order_before(forum: Forum) ->
     forum.models.use_reranker(Backwards())
     hits = forum.similar("wifi drops", k=34)
     assert [hit.question.id for hit in hits] == before[:20][::-1] + before[20:]
-    assert all(one.score >= other.score > 0 for one, other in pairwise(hits))
+    assert all(hit.score >= other.score > 0 for hit, other in pairwise(hits))
 
 
 def test_the_duplicates_text_is_compared_where_its_original_is_shown(forum: Forum) -> None:
     forum.add(Question("again", "Wifi drops at night"), links=[Link("again", "range")])
     scorer = Backwards()
     forum.models.use_reranker(scorer)
-    found = forum.search(Query("wifi drops at night", is_canonical=True))
-    (shown,) = [hit for hit in found.hits if hit.via is not None]
+    result = forum.search(Query("wifi drops at night", is_canonical=True))
+    (shown,) = [hit for hit in result.hits if hit.via is not None]
     assert (shown.question.id, shown.via and shown.via.id) == ("range", "again")
     assert "Wifi drops at night" in scorer.asked[-1][1]
     assert "How far does wifi reach?" not in scorer.asked[-1][1]
 
 
-@pytest.mark.parametrize("given", [[1.0], [1.0, float("nan"), 0.5, 0.5], None])
+@pytest.mark.parametrize("answer", [[1.0], [1.0, float("nan"), 0.5, 0.5], None])
 def test_what_a_scorer_gives_instead_of_scores_is_refused_and_the_order_before_answers(
-    forum: Forum, given: object
+    forum: Forum, answer: object
 ) -> None:
     class Wrong:
         is_sound = True
 
         def score(self, query: Question, questions: Sequence[Question]) -> Sequence[float]:
-            return [0.5] * len(questions) if self.is_sound else given  # type: ignore[return-value]
+            return [0.5] * len(questions) if self.is_sound else answer  # type: ignore[return-value]
 
     before, wrong = ids(forum), Wrong()
     forum.models.use_reranker(wrong)
     wrong.is_sound = False
-    found = forum.search(Query("wifi drops"))
-    assert [hit.question.id for hit in found.hits] == before
-    assert found.ranker == "probability"
-    assert found.notice.startswith("in the order before reranking: the reranker gave ")
+    result = forum.search(Query("wifi drops"))
+    assert [hit.question.id for hit in result.hits] == before
+    assert result.ranker == "probability"
+    assert result.notice.startswith("in the order before reranking: the reranker gave ")
     with pytest.raises(EncoderError, match="the reranker gave"):
         forum.models.use_reranker(wrong)
 
@@ -146,10 +146,10 @@ def test_an_endpoint_is_kept_with_the_forum_and_its_failure_is_said(forum: Forum
     assert ids(forum)[0] == "evening"
     assert forum.models.rankers()["reranker"]
     server.plan = ["500"]
-    found = forum.search(Query("wifi drops"))
-    assert [hit.question.id for hit in found.hits] == before
-    assert "in the order before reranking: the reranker cohere:served" in found.notice
-    assert found.hits[0].notice == found.notice
+    result = forum.search(Query("wifi drops"))
+    assert [hit.question.id for hit in result.hits] == before
+    assert "in the order before reranking: the reranker cohere:served" in result.notice
+    assert result.hits[0].notice == result.notice
     assert not forum.search(Query("wifi drops")).notice  # it is back
     assert forum.score("wifi drops", ["wifi drops", "printer"]) == [1.0, pytest.approx(1e-9)]
 
@@ -157,10 +157,10 @@ def test_an_endpoint_is_kept_with_the_forum_and_its_failure_is_said(forum: Forum
 def test_the_probability_of_plain_texts_reads_no_more_than_a_questions_share_of_them(forum: Forum) -> None:
     long = "wifi drops " + "evening " * 20_000
     query, other = "Wifi drops every evening\nIt happens at nine.", "Printer is offline"
-    found = forum.score(query, [query, long, long[:4_000], other])
-    assert found[0] > found[1] == found[2] > found[3] > 0
+    scores = forum.score(query, [query, long, long[:4_000], other])
+    assert scores[0] > scores[1] == scores[2] > scores[3] > 0
     assert forum.score(long, [other]) == forum.score(long[:4_000], [other])
-    assert forum.score(query, [forum.question("evening").title + "\nIt happens at nine."]) == found[:1]
+    assert forum.score(query, [forum.question("evening").title + "\nIt happens at nine."]) == scores[:1]
 
 
 def test_a_forum_of_anybody_calls_no_reranker_that_its_user_has_not_named(
@@ -169,9 +169,9 @@ def test_a_forum_of_anybody_calls_no_reranker_that_its_user_has_not_named(
     settings = RerankerSettings("cohere", server.address, "m", "KEY")
     ForumLayout(forum.path).reranker.write_bytes(settings.to_bytes())
     with Forum.open(forum.path) as opened:
-        found = opened.search(Query("wifi drops"))
-        assert "which you have not agreed to use" in found.notice
-        assert found.hits
+        result = opened.search(Query("wifi drops"))
+        assert "which you have not agreed to use" in result.notice
+        assert result.hits
         assert not opened.models.rankers()["reranker"]
         assert server.requests == []
         monkeypatch.setenv("ASKALIKE_ENCODERS", settings.agreement)
@@ -185,9 +185,9 @@ def test_a_forum_of_anybody_calls_no_reranker_that_its_user_has_not_named(
 def test_a_damaged_file_is_named_and_the_order_before_answers(forum: Forum, content: bytes) -> None:
     before = ids(forum)
     ForumLayout(forum.path).reranker.write_bytes(content)
-    found = forum.search(Query("wifi drops"))
-    assert ([hit.question.id for hit in found.hits], "reranker.json cannot be read" in found.notice) == (before, True)
-    assert [one.path for one in Forum.check(forum.path).findings] == ["reranker.json"]
+    result = forum.search(Query("wifi drops"))
+    assert ([hit.question.id for hit in result.hits], "reranker.json cannot be read" in result.notice) == (before, True)
+    assert [finding.path for finding in Forum.check(forum.path).findings] == ["reranker.json"]
 
 
 def test_a_reranker_that_is_none_is_a_clear_error(forum: Forum, tmp_path: Path) -> None:
@@ -214,8 +214,8 @@ def test_the_command_names_a_reranker_and_the_service_says_when_it_is_down(
 ) -> None:
     done = run("encode", forum.path, "--reranker", f"cohere:{server.address}#m")
     assert (done.code, f"put in order by cohere:{server.address}#m" in " ".join(done.out.split())) == (0, True)
-    found = json.loads(run("search", forum.path, "wifi drops", "--json").out)
-    assert found[0]["components"]["reranker"] == pytest.approx(2 / 8)
+    hits = json.loads(run("search", forum.path, "wifi drops", "--json").out)
+    assert hits[0]["components"]["reranker"] == pytest.approx(2 / 8)
     with TestClient(build(ServeSettings(str(forum.path))), base_url="http://localhost:8765") as client:
         answer = client.post("/v1/similar", json={"title": "wifi drops"}).json()
         assert (answer["ranker"], answer["notice"]) == ("reranker", "")

@@ -30,9 +30,9 @@ OTHERS = ["printer prints blank pages", "cat eats grass", "how to boil eggs", "t
 
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "f") as made:
-        made.add([Question(f"q{number}", title) for number, title in enumerate([*WIFI, *OTHERS])])
-        yield made
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question(f"q{number}", title) for number, title in enumerate([*WIFI, *OTHERS])])
+        yield forum
 
 
 def judged(count: int, by: DrawnBy, is_same: bool, likely: float, first: int = 1) -> list[JudgedPair]:
@@ -41,12 +41,12 @@ def judged(count: int, by: DrawnBy, is_same: bool, likely: float, first: int = 1
 
 
 def test_a_forum_that_nobody_judged_rests_on_other_forums_and_says_so(forum: Forum) -> None:
-    found = forum.thresholds.find(precision=0.2)
-    assert found.judgements == 0
-    assert found.minimum is not None
-    assert found.share.low < found.share.value < found.share.high
-    assert "calibration on other forums: no judged pair was drawn by chance" in found.about
-    assert f"it takes at least {2 * needed(0.2)} likely pairs of the sample" in found.about
+    threshold = forum.thresholds.find(precision=0.2)
+    assert threshold.judgements == 0
+    assert threshold.minimum is not None
+    assert threshold.share.low < threshold.share.value < threshold.share.high
+    assert "calibration on other forums: no judged pair was drawn by chance" in threshold.about
+    assert f"it takes at least {2 * needed(0.2)} likely pairs of the sample" in threshold.about
     assert forum.pairs.store.count() > 0, "it has compared questions for that"
 
 
@@ -70,8 +70,8 @@ def test_a_pair_of_the_queue_counts_where_chance_would_have_drawn_it_by_now(
         judged(60, "sample", is_same=True, likely=0.95),
         judged(60, "queue", is_same=True, likely=0.95, first=2),
     )
-    reached = max(permanent_number(*one.pair, forum.queue.seed) for one in drawn)
-    below = [one for one in queued if permanent_number(*one.pair, forum.queue.seed) <= reached]
+    reached = max(permanent_number(*proposal.pair, forum.queue.seed) for proposal in drawn)
+    below = [proposal for proposal in queued if permanent_number(*proposal.pair, forum.queue.seed) <= reached]
     monkeypatch.setattr(forum.indexes, "judged", lambda: drawn + queued)
     assert len(below) > 0
     assert forum.thresholds.find(precision=0.9).judgements == 60 + len(below)
@@ -79,9 +79,9 @@ def test_a_pair_of_the_queue_counts_where_chance_would_have_drawn_it_by_now(
 
 def test_too_few_drawn_pairs_are_said_to_be_too_few(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forum.indexes, "judged", lambda: judged(10, "sample", is_same=True, likely=0.95))
-    found = forum.thresholds.find(precision=0.9)
-    assert found.judgements == 0
-    assert "of the judged pairs, chance drew 10, too few to tell (it takes at least 58 likely pairs" in found.about
+    threshold = forum.thresholds.find(precision=0.9)
+    assert threshold.judgements == 0
+    assert "of the judged pairs, chance drew 10, too few to tell (it takes at least 58 likely pairs" in threshold.about
 
 
 def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,12 +92,12 @@ def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkey
     handlers = Handlers(forum)
     for minimum in (0.3, "0.3", "precision:0.9", "default"):
         least = forum.thresholds.least(minimum)
-        whole = [one.score for one in forum.search(Query(WIFI[0], k=10)).hits]
-        found = [one.score for one in forum.search(Query(WIFI[0], k=10, minimum=minimum)).hits]
-        assert found == [score for score in whole if score >= least] != []
+        whole = [hit.score for hit in forum.search(Query(WIFI[0], k=10)).hits]
+        scores = [hit.score for hit in forum.search(Query(WIFI[0], k=10, minimum=minimum)).hits]
+        assert scores == [score for score in whole if score >= least] != []
         sent = handlers.similar(SimilarRequest(title=WIFI[0], minimum=minimum))
-        assert [hit["score"] for hit in sent["hits"]] == found
-        assert all(one.score >= least for one in handlers.pairs(PairsQuery(minimum=minimum)).pairs)
+        assert [hit["score"] for hit in sent["hits"]] == scores
+        assert all(pair.score >= least for pair in handlers.pairs(PairsQuery(minimum=minimum)).pairs)
     assert forum.search(Query("zebra crossing", minimum="default")).hits == ()
     for wrong in ("often", "precision:2"):
         with pytest.raises(SettingError, match="the minimum is"):
@@ -117,24 +117,24 @@ def test_the_command_shows_the_threshold_and_on_what_it_rests(run: Run, forum: F
     assert done.code == 0
     assert "minimum 0." in " ".join(done.out.split())
     assert "calibration on other forums" in done.out
-    found = run("threshold", forum.path, "--recall", 0.9, "--json").json
-    assert (found["promise"], found["share"], found["judgements"]) == ("recall", 0.9, 0)
-    assert found["interval90"][0] <= found["recall"] <= found["interval90"][1]
+    threshold = run("threshold", forum.path, "--recall", 0.9, "--json").json
+    assert (threshold["promise"], threshold["share"], threshold["judgements"]) == ("recall", 0.9, 0)
+    assert threshold["interval90"][0] <= threshold["recall"] <= threshold["interval90"][1]
     assert run("threshold", forum.path).code == 2
     assert run("search", forum.path, WIFI[0], "--minimum", "sometimes").code == 2
     shown = run("search", forum.path, WIFI[0], "--minimum", "recall:0.9", "--json").json
-    assert [one for one in shown if one["score"] < found["minimum"]] == []
-    assert json.dumps(found)
+    assert [hit for hit in shown if hit["score"] < threshold["minimum"]] == []
+    assert json.dumps(threshold)
 
 
 def test_strata_are_counted_with_what_is_kept_of_the_unlikely(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "g") as made:
-        made.add([Question(f"q{number}", f"question {number}") for number in range(20)])
+    with Forum.create(tmp_path / "g") as forum:
+        forum.add([Question(f"q{number}", f"question {number}") for number in range(20)])
         chance = random.Random(0)
-        scores = {(one, other): chance.random() for one in range(1, 20) for other in range(one + 1, 21)}
-        with made.pairs.store.writing() as store:
+        scores = {(number, other): chance.random() for number in range(1, 20) for other in range(number + 1, 21)}
+        with forum.pairs.store.writing() as store:
             store.put([Pair(*pair, score) for pair, score in scores.items()])
-        for number, stratum in enumerate(made.queue.strata()):
+        for number, stratum in enumerate(forum.queue.strata()):
             assert stratum.pairs == sum(stratum_of(score) == number for score in scores.values())
             assert stratum.kept == (0.05 if stratum.high <= 0.1 else 1.0)
     assert Draw().by == "queue"

@@ -55,8 +55,8 @@ def ids(hits: list[Hit]) -> list[str]:
 
 def nearest(forum: Forum, title: str, k: int = 10, filters: Filters | None = None) -> list[str]:
     """Return what is found by vectors alone with a cosine above 0."""
-    found = forum.similar(title, k=k, ranker="meaning", filters=filters)
-    return [hit.question.id for hit in found if hit.score > 1e-6]
+    hits = forum.similar(title, k=k, ranker="meaning", filters=filters)
+    return [hit.question.id for hit in hits if hit.score > 1e-6]
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def saved(model: Model, folder: Path) -> Path:
 
 
 def sets(path: Path) -> list[str]:
-    return sorted(one.name for one in ForumLayout(path).vectors.iterdir() if one.is_dir())
+    return sorted(folder.name for folder in ForumLayout(path).vectors.iterdir() if folder.is_dir())
 
 
 # -- finding -------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_hits_and_corrections_of_a_search_are_of_one_state(small: Forum, monkeyp
     before = small.search(Query("wirelss drops"))
     monkeypatch.setattr("askalike.search.searcher.explain", stored_meanwhile)
     during = small.search(Query("wirelss drops"))
-    assert [(one.written, one.meant) for one in before.corrections] == [("wirelss", "wireless")]
+    assert [(correction.written, correction.meant) for correction in before.corrections] == [("wirelss", "wireless")]
     assert replace(during, seconds={}) == replace(before, seconds={})
     assert small.search(Query("wirelss drops")).corrections == ()
 
@@ -109,8 +109,10 @@ def test_hits_and_corrections_of_a_search_are_of_one_state(small: Forum, monkeyp
 def test_a_small_forum_corrects_no_english_word_and_only_into_its_own(small: Forum) -> None:
     small.add([Question("one", "Printer stalls"), Question("two", "A printer on the ceiling")])
     for written, meant in (("pritner", "printer"), ("painter", None), ("ceilling", None)):
-        found = {one.written: one.meant for one in small.search(Query(f"{written} stalls")).corrections}
-        assert found.get(written) == meant
+        corrections = {
+            correction.written: correction.meant for correction in small.search(Query(f"{written} stalls")).corrections
+        }
+        assert corrections.get(written) == meant
 
 
 def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) -> None:
@@ -124,29 +126,29 @@ def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) 
     small.judge("again", "wifi", "different")
     assert likely() == before  # one judgement says little
     others = [f"other {number}" for number in range(60)]
-    small.add([Question(one, "Wlan lost") for one in others])
+    small.add([Question(other, "Wlan lost") for other in others])
     known = small.indexes.likelihoods(pairs)
-    for one in others:
-        small.judge(one, "printer", "duplicate")
+    for other in others:
+        small.judge(other, "printer", "duplicate")
     moved = small.indexes.likelihoods(pairs)
     assert moved[0] > known[0]
     assert moved[1] == 1.0
-    for one in others:
-        small.judge(one, "printer", "withdrawn")
+    for other in others:
+        small.judge(other, "printer", "withdrawn")
     assert small.indexes.likelihoods(pairs) == known
 
 
-@pytest.mark.parametrize("asked", ["the is", "the zebra", ""])
-def test_a_query_without_a_telling_word_that_the_model_knows_has_no_neighbours(tmp_path: Path, asked: str) -> None:
+@pytest.mark.parametrize("query", ["the is", "the zebra", ""])
+def test_a_query_without_a_telling_word_that_the_model_knows_has_no_neighbours(tmp_path: Path, query: str) -> None:
     with Forum.create(tmp_path / "f") as forum:
         forum.models.use_model(
             saved(gated_model(), tmp_path / "gated")
         )  # it knows "the" and "is", and unknown words count
         forum.add([WIFI, PRINTER, OTHER])
         assert len(forum.similar("the wifi", ranker="meaning")) > 0
-        assert forum.similar(asked) == []
-        assert forum.similar(asked, ranker="meaning") == []
-        assert ids(forum.similar(f"{asked} keyboard")) == ["other"]
+        assert forum.similar(query) == []
+        assert forum.similar(query, ranker="meaning") == []
+        assert ids(forum.similar(f"{query} keyboard")) == ["other"]
 
 
 def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,13 +241,13 @@ def test_pairs_that_were_compared_by_words_are_compared_again_by_meaning(
         forum.add([Question("a", "Wlan lost today"), Question("b", "Wlan disconnects today")])
         forum.pairs.advance(60)
         nums = forum.store.nums_by_id(["a", "b"])
-        [by_words] = [one for one in forum.pairs.store.of([nums["a"]]) if one.second == nums["b"]]
+        [by_words] = [pair for pair in forum.pairs.store.of([nums["a"]]) if pair.second == nums["b"]]
         assert by_words.cosine is None or by_words.cosine == 0
         forum.pairs.advance(60)
         assert forum.pairs.waiting() == 0
         forum.encode()
         forum.pairs.advance(60)
-        [again] = [one for one in forum.pairs.store.of([nums["a"]]) if one.second == nums["b"]]
+        [again] = [pair for pair in forum.pairs.store.of([nums["a"]]) if pair.second == nums["b"]]
         assert again.cosine == pytest.approx(1, abs=0.01)
         assert again.score != by_words.score
         before = forum.pairs.store.state("version")
@@ -341,7 +343,7 @@ def test_what_is_written_while_a_new_model_encodes_is_found_after_the_switch(sma
 
     class Writing(SilentProgress):
         def advance(self, count: int) -> None:
-            if small.indexes.state().next_model and "late" not in [one.id for one in small.questions()]:
+            if small.indexes.state().next_model and "late" not in [question.id for question in small.questions()]:
                 small.add(Question("late", "Wireless offline"))
                 small.delete("wifi")
                 assert nearest(small, "wlan") == ["late"]

@@ -48,8 +48,8 @@ class GitHub:
         github = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
-            def _answer(self, status: int, found: object) -> None:
-                content = json.dumps(found).encode()
+            def _answer(self, status: int, value: object) -> None:
+                content = json.dumps(value).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
@@ -61,13 +61,16 @@ class GitHub:
                 if self.headers["Authorization"] != "Bearer token":
                     return self._answer(401, {"message": "Bad credentials"})
                 if self.command == "POST":
-                    made = {"id": len(github.comments) + 1, "user": {"login": "github-actions[bot]", "type": "Bot"}}
-                    github.comments.append({**made, **sent})
-                    return self._answer(201, made)
+                    comment_made = {
+                        "id": len(github.comments) + 1,
+                        "user": {"login": "github-actions[bot]", "type": "Bot"},
+                    }
+                    github.comments.append({**comment_made, **sent})
+                    return self._answer(201, comment_made)
                 if self.command == "PATCH":
                     number = int(self.path.rpartition("/")[2])
-                    found = next(one for one in github.comments if one["id"] == number)
-                    return self._answer(200, found.update(sent))
+                    comment = next(comment for comment in github.comments if comment["id"] == number)
+                    return self._answer(200, comment.update(sent))
                 page = int(re.search(r"[?&]page=(\d+)", self.path)[1])  # type: ignore[index]
                 return self._answer(200, github.comments[100 * page - 100 : 100 * page])
 
@@ -82,12 +85,12 @@ class GitHub:
 
 @pytest.fixture
 def github() -> Iterator[GitHub]:
-    made = GitHub()
-    thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.05})
+    server = GitHub()
+    thread = threading.Thread(target=server.server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+    yield server
+    server.server.shutdown()
+    server.server.server_close()
     thread.join()
 
 
@@ -104,7 +107,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def run(tmp_path: Path, github: GitHub, service: str) -> Callable[..., int]:
-    def called(kind: str = "opened", given: dict[str, str] | None = None, **issue: Any) -> int:
+    def called(kind: str = "opened", settings: dict[str, str] | None = None, **issue: Any) -> int:
         event = tmp_path / "event.json"
         shape = {"action": kind, "issue": {**ISSUE, **issue}, "repository": {"full_name": "octo/app"}}
         event.write_text(json.dumps(shape), encoding="utf-8")
@@ -117,7 +120,7 @@ def run(tmp_path: Path, github: GitHub, service: str) -> Callable[..., int]:
                     "GITHUB_TOKEN": "token",
                     "ASKALIKE_URL": f"{service}/",
                     "ASKALIKE_SILENT_LABEL": "not-a-duplicate",
-                    **(given or {}),
+                    **(settings or {}),
                 }
             )
         )
@@ -135,8 +138,8 @@ def test_likely_duplicates_are_commented_once_and_never_the_issue_itself(
     named = re.findall(r"https://redirect\.github\.com/octo/app/issues/(\S+?)\)", comment["body"])
     assert named[0] == "3"
     assert not {"9", "x1"} & set(named)
-    assert {one.partition(" ")[0] for one in github.asked} == {"GET", "POST"}
-    assert all(re.search(r"/issues/9/comments", one) for one in github.asked)
+    assert {request.partition(" ")[0] for request in github.asked} == {"GET", "POST"}
+    assert all(re.search(r"/issues/9/comments", request) for request in github.asked)
 
 
 def test_nobody_is_mentioned_and_titles_are_no_markup(run: Callable[..., int], github: GitHub) -> None:
@@ -154,7 +157,7 @@ def test_the_comment_follows_the_issue_as_it_is_edited(run: Callable[..., int], 
     assert comment["body"] == f"{action.MARKER}\n{action.NOTHING}"
     run("edited")
     assert "issues/3" in github.comments[0]["body"]
-    assert [one.partition(" ")[0] for one in github.asked].count("PATCH") == 2
+    assert [request.partition(" ")[0] for request in github.asked].count("PATCH") == 2
 
 
 def test_nothing_is_said_where_nothing_keeps_the_promise(run: Callable[..., int], github: GitHub) -> None:
@@ -189,12 +192,12 @@ def test_a_marker_that_somebody_else_wrote_is_not_edited(run: Callable[..., int]
 
 
 @pytest.mark.parametrize(
-    "given",
+    "settings",
     [{"ASKALIKE_URL": "http://127.0.0.1:9"}, {"GITHUB_TOKEN": "wrong"}, {"ASKALIKE_PRECISION": "2"}],
 )
 def test_what_fails_is_a_warning_and_no_failed_workflow(
-    run: Callable[..., int], github: GitHub, capsys: pytest.CaptureFixture[str], given: dict[str, str]
+    run: Callable[..., int], github: GitHub, capsys: pytest.CaptureFixture[str], settings: dict[str, str]
 ) -> None:
-    assert run(given=given) == 0
+    assert run(settings=settings) == 0
     assert "::warning title=askalike::" in capsys.readouterr().out
     assert github.comments == []

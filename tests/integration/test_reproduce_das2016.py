@@ -34,49 +34,51 @@ def asked(tmp_path: Path) -> tuple[object, ...]:
 
 
 def test_the_whole_table_is_run_once_and_printed_beside_the_reported_figures(
-    asked: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+    options: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
     few = "askalike.papers.das2016.rows."
     for name, values in (("LONGEST", (2,)), ("TOPICS", (2,)), ("COARSE", (("jelinek-mercer", 0.5),))):
         monkeypatch.setattr(few + name, values)
-    code, shown, told = run("reproduce", "das2016", *asked, "--json")
+    code, shown, notices = run("reproduce", "das2016", *options, "--json")
     assert code == 0
-    found: dict[str, Any] = json.loads(shown)
-    assert "to run: 23, of which 14 are trained with a seed" in told, (
+    report: dict[str, Any] = json.loads(shown)
+    assert "to run: 23, of which 14 are trained with a seed" in notices, (
         "nine rows once, three of topics and four networks twice"
     )
-    rows = {row["row"]: row for row in found["sets"]["yahoo"]["rows"]}
+    rows = {row["row"]: row for row in report["sets"]["yahoo"]["rows"]}
     assert list(rows)[-1] == "dsqa-sum"
     assert rows["scqa"]["seeds"] == rows["scqa-sum-dev"]["seeds"] == [0, 1]
     assert rows["scqa-untrained"]["found"] != rows["scqa"]["found"]
     assert rows["translation"]["found"]["yahoo test"]["map"]["mean"] == 1
     assert rows["t-scqa"]["reported"]["mrr"] == {"value": 93.4, "origin": "paper"}
     assert len(rows["t-scqa"]["by_seed"]["0"]["tried"]) == 21
-    assert {(one["better"], one["worse"]) for one in found["sets"]["yahoo"]["compared"]} >= {
+    assert {(comparison["better"], comparison["worse"]) for comparison in report["sets"]["yahoo"]["compared"]} >= {
         ("scqa", "dsqa"),
         ("t-scqa", "scqa"),
     }
-    assert found["is_the_papers_data"]
+    assert report["is_the_papers_data"]
     assert (tmp_path / "out" / "scqa-seed1" / "log.csv").exists()
-    code, shown, told = run("reproduce", "das2016", *asked, "--only", "t-scqa", "--only", "lmir", "--only", "yahoo")
+    code, shown, notices = run(
+        "reproduce", "das2016", *options, "--only", "t-scqa", "--only", "lmir", "--only", "yahoo"
+    )
     assert code == 0
-    assert "running" not in told, "what is finished is not run again"
+    assert "running" not in notices, "what is finished is not run again"
     assert re.search(r"paper +85\.2 +93\.4 +84\.9", shown)
     assert "t-dsqa" not in shown
 
 
 def test_networks_are_not_run_where_torch_is_missing(
-    asked: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, run: Run
+    options: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setattr("askalike.papers.harness.importlib.util.find_spec", lambda name: None)
-    done = run("reproduce", "das2016", *asked, "--only", "scqa", "--only", "bm25")
+    done = run("reproduce", "das2016", *options, "--only", "scqa", "--only", "bm25")
     assert done.code == 0
     assert "not run, since training a network needs torch" in done.out
 
 
-def test_rows_that_learn_nothing_read_nothing_to_learn_from(asked: tuple[object, ...], run: Run) -> None:
-    done = run("reproduce", "das2016", *asked, "--only", "bm25", "--only", "trigrams", "--json")
+def test_rows_that_learn_nothing_read_nothing_to_learn_from(options: tuple[object, ...], run: Run) -> None:
+    done = run("reproduce", "das2016", *options, "--only", "bm25", "--only", "trigrams", "--json")
     assert done.code == 0
     assert "reading" in done.err
     assert done.json["learned_from"]["questions"] == 0
@@ -85,16 +87,16 @@ def test_rows_that_learn_nothing_read_nothing_to_learn_from(asked: tuple[object,
 
 @pytest.mark.data
 def test_all_sources_of_pairs_that_stand_in_are_read(data_dir: Path) -> None:
-    found = read_pairs(data_dir, [], 500)
-    assert len(found.questions) == sum(found.sources.values()) == 500
-    assert {name.partition("/")[0] for name in found.sources} == {
+    pairs = read_pairs(data_dir, [], 500)
+    assert len(pairs.questions) == sum(pairs.sources.values()) == 500
+    assert {name.partition("/")[0] for name in pairs.sources} == {
         "reddit",
         "slicer-discourse",
         "devops-stackexchange",
         "stackexchange-dumps",
         "yahoo",
     }
-    assert found.left_out == {
+    assert pairs.left_out == {
         "topics at an end of a link": 3754,
         "questions with the text of another": 789,
         "answers that say nothing": 378,

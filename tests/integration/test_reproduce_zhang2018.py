@@ -93,13 +93,13 @@ def test_the_forums_whole_archive_brings_its_comments_after_its_questions(
 ) -> None:
     archive = tmp_path / "QL-unannotated-data-subtaskA.xml"
     archive.write_text(UNLABELLED, encoding="utf-8")
-    found = read_data(semeval, [archive])
-    assert found.kinds == data.kinds | {archive.name: 1, f"{archive.name} comments": 1}, (
+    with_archive = read_data(semeval, [archive])
+    assert with_archive.kinds == data.kinds | {archive.name: 1, f"{archive.name} comments": 1}, (
         "the second comment is the first"
     )
-    assert [text.id for text in found.texts[-2:]] == [f"{archive.name}/Q1", f"{archive.name} comments/Q1_C1"]
-    (asked, *_) = data.tests["test2016"].queries.values()
-    of_test = UNLABELLED.replace("a visa<", f"{asked.title}<").replace("how long does a visa take", asked.body)
+    assert [text.id for text in with_archive.texts[-2:]] == [f"{archive.name}/Q1", f"{archive.name} comments/Q1_C1"]
+    (query, *_) = data.tests["test2016"].queries.values()
+    of_test = UNLABELLED.replace("a visa<", f"{query.title}<").replace("how long does a visa take", query.body)
     archive.write_text(of_test, encoding="utf-8")
     assert read_data(semeval, [archive]).kinds == data.kinds | {archive.name: 0}, "comments on a question of a test"
 
@@ -140,7 +140,7 @@ def test_dev_chooses_alpha_alone(data: ZhangData) -> None:
             continue
         maps = [judge(data.dev, matcher.run(data.dev, replace(settings, alpha=alpha))).means["map"] for alpha in ALPHAS]
         assert chosen.alpha == ALPHAS[maps.index(max(maps))], layers
-        assert [one["dev_map"] for one in tried] == [round(value, 6) for value in maps]
+        assert [settings["dev_map"] for settings in tried] == [round(value, 6) for value in maps]
     base = matcher.run(data.dev, LAYERS["base-cosine"])
     assert judge(data.dev, base).means["map"] == 1, "wlan stands for wifi, lost for drops"
 
@@ -159,24 +159,26 @@ def test_both_autoencoders_are_trained_once_and_scored_beside_their_controls(
     recipe, out = tmp_path / "tiny.toml", tmp_path / "out"
     recipe.write_text(RECIPE, encoding="utf-8")
     words = ("--data", semeval, "--out", out, "--recipe", recipe, "--seeds", 2, "--amount", 15, "--amount", 0)
-    code, shown, told = run("reproduce", "zhang2018", *words, "--json")
+    code, shown, notices = run("reproduce", "zhang2018", *words, "--json")
     assert code == 0
     sets: dict[str, Any] = json.loads(shown)["sets"]
     assert list(sets) == ["15 texts", "21 texts"]
-    assert "to run: 22, of which 12 are trained with a seed" in told, "four of search, one of words, three states twice"
-    assert "running 21 texts: attention (8 rows), seed 1 (22 of 22, " in told, "over both numbers of texts"
-    for found in sets.values():
-        rows = {row["row"]: row for row in found["rows"]}
+    assert "to run: 22, of which 12 are trained with a seed" in notices, (
+        "four of search, one of words, three states twice"
+    )
+    assert "running 21 texts: attention (8 rows), seed 1 (22 of 22, " in notices, "over both numbers of texts"
+    for judged_set in sets.values():
+        rows = {row["row"]: row for row in judged_set["rows"]}
         assert list(rows) == list(ROWS)
         assert rows["attention-full"]["seeds"] == rows["word2vec-base"]["seeds"] == [0, 1]
         assert rows["words-full"]["seeds"] == []
         assert rows["attention-full"]["reported"]["test2016"]["map"] == {"value": 77.79, "origin": "paper"}
-        said = {(one["better"], one["worse"]) for one in found["compared"]}
+        said = {(comparison["better"], comparison["worse"]) for comparison in judged_set["compared"]}
         assert {("attention-full", "words-full"), ("attention-base", "untrained-base")} <= said
     assert not list(out.glob("*/*.safetensors")), "checkpoints are cleared when the model is there"
-    code, shown, told = run("reproduce", "zhang2018", *words, "--only", "attention", "--only", "words-full")
+    code, shown, notices = run("reproduce", "zhang2018", *words, "--only", "attention", "--only", "words-full")
     assert code == 0
-    assert "running" not in told, "what is finished is not trained again"
+    assert "running" not in notices, "what is finished is not trained again"
     assert re.search(r"paper +77\.79 +85\.76", shown)
     assert "gru-full" not in shown
     recipe.write_text(RECIPE.replace("min_count = 1", "min_count = 2"), encoding="utf-8")
@@ -189,9 +191,9 @@ def test_a_row_without_states_reads_no_texts_to_learn_from(semeval: Path, tmp_pa
     words = ("--data", semeval, "--out", tmp_path / "out", "--only", "rank-bm25", "--unlabelled", tmp_path / "none")
     done = run("reproduce", "zhang2018", *words, "--json")
     assert done.code == 0
-    (found,) = done.json["sets"].values()
+    (judged_set,) = done.json["sets"].values()
     assert "seeds" not in done.json, "nothing was drawn"
-    assert [row["row"] for row in found["rows"]] == ["candidate-search", "rank-bm25"]
+    assert [row["row"] for row in judged_set["rows"]] == ["candidate-search", "rank-bm25"]
 
 
 def test_a_folder_in_which_nothing_was_trained_takes_other_settings(tmp_path: Path) -> None:

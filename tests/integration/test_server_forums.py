@@ -45,8 +45,8 @@ def serve(folder: Path) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def start(**settings: object) -> TestClient:
-            given = ServeSettings(str(folder), **{"limits": LIMITS, **settings})  # type: ignore[arg-type]
-            return stack.enter_context(TestClient(Forums(given), base_url="http://localhost:8765"))
+            serve_settings = ServeSettings(str(folder), **{"limits": LIMITS, **settings})  # type: ignore[arg-type]
+            return stack.enter_context(TestClient(Forums(serve_settings), base_url="http://localhost:8765"))
 
         yield start
 
@@ -170,7 +170,7 @@ def test_a_forum_opens_with_its_own_keys_or_with_those_of_the_service(serve: Ser
         answer = client.get(f"/{name}/v1/status", headers={"Authorization": f"Bearer {key}"})
         assert answer.status_code == expected, (name, expected)
     listed = client.get("/v1/forums", headers={"Authorization": f"Bearer {own}"}).json()["forums"]
-    assert [one["name"] for one in listed] == ["travel"]
+    assert [entry["name"] for entry in listed] == ["travel"]
     assert client.get("/v1/forums").json()["forums"] == []
     assert client.get("/v1/forums", headers={"Authorization": "Bearer x"}).status_code == 401
     assert client.get("/metrics", headers={"Authorization": f"Bearer {own}"}).status_code == 401
@@ -219,7 +219,7 @@ def test_what_was_asked_least_recently_is_closed_for_another(serve: Serve) -> No
     client = serve(limits=Limits(rate=0, timeout_s=120, open_forums=1))
     for name in ("travel", "cooking", "travel"):
         assert client.get(f"/{name}/v1/status").status_code == 200
-        opened = [one["name"] for one in client.get("/v1/forums").json()["forums"] if one["is_open"]]
+        opened = [forum["name"] for forum in client.get("/v1/forums").json()["forums"] if forum["is_open"]]
         assert opened == [name]
 
 
@@ -249,14 +249,14 @@ def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
         try:
             await forums.forum_named("travel").opened()
             forums.served["travel"].busy += 1
-            asked = await forums.forum_named("cooking").opened()  # more than may be open, since none could be closed
+            service = await forums.forum_named("cooking").opened()  # more than may be open, since none could be closed
             forums.served["travel"].busy -= 1
             opening = asyncio.create_task(forums.forum_named("third").opened())
             assert await asyncio.to_thread(begins.wait, 60)
             forums.served["cooking"].busy += 1
             may_end.set()
             third = await opening
-            assert forums.services == {"cooking": asked, "third": third}
+            assert forums.services == {"cooking": service, "third": third}
         finally:
             await forums.stop()
 
@@ -273,9 +273,9 @@ class Turn(threading.Semaphore):
         super().__init__(0)
         self.is_wanted = threading.Event()
 
-    def acquire(self, *given: Any, **named: Any) -> bool:
+    def acquire(self, *arguments: Any, **named: Any) -> bool:
         self.is_wanted.set()
-        return super().acquire(*given, **named)
+        return super().acquire(*arguments, **named)
 
     __enter__ = acquire
 
@@ -302,12 +302,12 @@ def test_a_forum_whose_work_takes_long_is_closed_after_it(folder: Path, monkeypa
     monkeypatch.setattr(service.forum, "close", lambda: (close(), is_closed.set()))
 
     async def search() -> None:
-        asked = asyncio.create_task(service.readers.run(lambda: is_over.wait(60), 60))
+        search = asyncio.create_task(service.readers.run(lambda: is_over.wait(60), 60))
         await asyncio.sleep(0)
         service.close()
         assert not is_closed.is_set()
         is_over.set()
-        assert await asked
+        assert await search
 
     asyncio.run(search())
     assert is_closed.wait(60)
@@ -322,7 +322,7 @@ def opened(client: TestClient) -> list[str]:
 
 def test_what_a_forum_would_refuse_does_not_open_it(serve: Serve, folder: Path) -> None:
     reads = {"Authorization": f"Bearer {Keys(folder / 'travel').add('', 'read')[1]}"}
-    client, asked = serve(host="0.0.0.0"), {"title": "visa"}
+    client, query = serve(host="0.0.0.0"), {"title": "visa"}
     app, portal = client.app, client.portal
     assert isinstance(app, Forums)
     assert portal is not None
@@ -335,12 +335,12 @@ def test_what_a_forum_would_refuse_does_not_open_it(serve: Serve, folder: Path) 
         ("POST", "/v1/status", {}, 405),
         ("GET", "/v1/nothing", reads, 404),
     ):
-        answer = client.request(method, f"/travel{path}", headers=headers, json=asked)
+        answer = client.request(method, f"/travel{path}", headers=headers, json=query)
         assert answer.status_code == status, path
         assert opened(client) == []
         if method != "HEAD":
-            assert client.post("/travel/v1/similar", headers=reads, json=asked).status_code == 200
-            before = client.request(method, f"/travel{path}", headers=headers, json=asked)
+            assert client.post("/travel/v1/similar", headers=reads, json=query).status_code == 200
+            before = client.request(method, f"/travel{path}", headers=headers, json=query)
             assert (answer.status_code, answer.content) == (before.status_code, before.content)
             portal.call(app.served["travel"].close)
     local = serve()
@@ -374,7 +374,7 @@ def test_who_waits_too_long_for_a_forum_to_open_is_refused_and_it_opens_all_the_
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_open, open_service = threading.Event(), Service.open
-    monkeypatch.setattr(Service, "open", lambda *given: (may_open.wait(60), open_service(*given))[1])
+    monkeypatch.setattr(Service, "open", lambda *arguments: (may_open.wait(60), open_service(*arguments))[1])
     client = serve(limits=Limits(rate=0, timeout_s=0.01))
     answer = client.get("/travel/v1/status")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
@@ -391,7 +391,7 @@ def test_many_who_ask_at_once_open_a_forum_once(serve: Serve, monkeypatch: pytes
     client = serve()
     times: list[int] = []
     open_service = Service.open
-    monkeypatch.setattr(Service, "open", lambda *given: (times.append(1), open_service(*given))[1])
+    monkeypatch.setattr(Service, "open", lambda *arguments: (times.append(1), open_service(*arguments))[1])
     statuses: list[int] = []
     threads = [
         threading.Thread(target=lambda: statuses.append(client.get("/travel/v1/status").status_code)) for _ in range(8)

@@ -115,9 +115,9 @@ def test_what_was_acknowledged_survives_a_kill(folder: Path) -> None:
         process.wait(START_S)
         writer.join(30)
     with serving(folder) as (process, client):
-        assert [one for one in acknowledged if client.question(one).id != one] == []
-        found = client.similar("toaster number 1", k=100).hits
-        assert f"n{1}" in {hit.question.id for hit in found}
+        assert [identifier for identifier in acknowledged if client.question(identifier).id != identifier] == []
+        hits = client.similar("toaster number 1", k=100).hits
+        assert f"n{1}" in {hit.question.id for hit in hits}
         os.killpg(process.pid, signal.SIGTERM)
         assert process.wait(START_S) in (0, -signal.SIGTERM)
     with Forum.open(folder) as forum:
@@ -129,12 +129,12 @@ def test_every_worker_sees_each_change_at_once(folder: Path) -> None:
     with serving(folder, "--workers", "2", "--rate", "0") as (_, client):
         workers: set[int] = set()
         end = time.monotonic() + START_S
-        asked = 0
+        requests = 0
         while len(workers) < 2:  # the second may still be starting
             assert time.monotonic() < end
             client.close()  # a new connection, which any worker may take
             workers.add(client.status().service.worker_pid)
-            asked += 1
+            requests += 1
 
         def first(title: str) -> set[str]:
             return {client.similar(title, k=1).hits[0].question.title for _ in range(10)}
@@ -143,7 +143,7 @@ def test_every_worker_sees_each_change_at_once(folder: Path) -> None:
         assert first("toaster burns") == {"Toaster burns"}
         client.put("new", "Kettle leaks")
         assert first("kettle leaks") == {"Kettle leaks"}
-        counted = f'askalike_requests_total{{route="GET /v1/status",status="200"}} {asked}.0\n'
+        counted = f'askalike_requests_total{{route="GET /v1/status",status="200"}} {requests}.0\n'
         for _ in range(10):  # whichever worker is asked
             assert counted in client.metrics()
         client.delete("new")
@@ -208,12 +208,12 @@ def test_more_connections_than_file_handles_end_nothing_and_fill_no_log(folder: 
         try:
             assert all(client.question("1").id == "1" for _ in range(20))
         finally:
-            for one in silent:
-                one.close()
+            for connection in silent:
+                connection.close()
         assert client.question("1").id == "1"
     lines = (folder.parent / "log").read_text().splitlines()
-    told = [json.loads(line) for line in lines]
-    assert len([one for one in told if one["level"] != "info"]) <= 10
+    entries = [json.loads(line) for line in lines]
+    assert len([entry for entry in entries if entry["level"] != "info"]) <= 10
     assert len(lines) < 100
 
 
@@ -256,8 +256,8 @@ def test_more_forums_than_file_handles_are_all_answered(tmp_path: Path) -> None:
                 assert forum.similar("wifi at night").hits, name
                 forum.put("2", "Printer vanishes")
     lines = (tmp_path / "log").read_text().splitlines()
-    told = [one["message"] for one in map(json.loads, lines) if one["level"] != "info"]
-    assert told == ["2 forums are open at once in place of 100: file handles are few"]
+    entries = [entry["message"] for entry in map(json.loads, lines) if entry["level"] != "info"]
+    assert entries == ["2 forums are open at once in place of 100: file handles are few"]
 
 
 @pytest.fixture
@@ -328,18 +328,18 @@ def test_two_servers_of_one_database_take_the_same_keys_and_see_each_others_chan
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     database = new_database()
     _, secret = Keys(folder).add("writer", "write")
-    made = []
+    forums = []
     for name in ("one", "two"):  # each in a folder of its own, with the keys there first
         (tmp_path / name / "f.forum").mkdir(parents=True)
         shutil.copy(folder / "keys.json", tmp_path / name / "f.forum")
         Forum.attach(tmp_path / name / "f.forum", database).close()
-        made.append(tmp_path / name / "f.forum")
-    with serving(made[0], "--open-read") as (_, one), serving(made[1], "--open-read") as (_, two):
+        forums.append(tmp_path / name / "f.forum")
+    with serving(forums[0], "--open-read") as (_, first), serving(forums[1], "--open-read") as (_, two):
         with pytest.raises(ServiceError, match="key"):
-            one.put("9", "Scanner hums")
-        for client, name, title in ((one, "9", "Scanner hums"), (two, "8", "Toaster burns")):
+            first.put("9", "Scanner hums")
+        for client, name, title in ((first, "9", "Scanner hums"), (two, "8", "Toaster burns")):
             Client(client.address, secret).put(name, title)
-        for client in (one, two):
+        for client in (first, two):
             end = time.monotonic() + START_S
             while {"8", "9"} - {hit.question.id for hit in client.similar("scanner hums toaster burns").hits}:
                 assert time.monotonic() < end, "a change of the other server was not found"

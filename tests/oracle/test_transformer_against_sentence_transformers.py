@@ -99,9 +99,9 @@ def saved(folder: Path, family: str, pooling: str = "mean", has_dense: bool = Fa
 def assert_same(folder: Path) -> None:
     oracle = SentenceTransformer(str(folder), device="cpu")
     expected = oracle.encode(TEXTS, normalize_embeddings=True)
-    found = Transformer.load(folder).encode_document(TEXTS)
-    assert found.shape == expected.shape
-    assert (found * expected).sum(axis=1).min() > 0.9999
+    vectors = Transformer.load(folder).encode_document(TEXTS)
+    assert vectors.shape == expected.shape
+    assert (vectors * expected).sum(axis=1).min() > 0.9999
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -131,11 +131,11 @@ def saved_cross_encoder(folder: Path, family: str, labels: int = 1) -> Path:
     """Write a small cross-encoder with drawn weights, its head so large that scores differ, as transformers does."""
     configuration, _, sizes = FAMILIES[family]
     torch.manual_seed(1)
-    made = CLASSIFIERS[family](configuration(**sizes, num_labels=labels))
-    for layer in made.modules():
+    network = CLASSIFIERS[family](configuration(**sizes, num_labels=labels))
+    for layer in network.modules():
         if isinstance(layer, torch.nn.Linear):
             torch.nn.init.normal_(layer.weight, std=0.3)
-    made.save_pretrained(folder)
+    network.save_pretrained(folder)
     fast_tokenizer(model_max_length=60).save_pretrained(folder)
     return folder
 
@@ -149,8 +149,8 @@ def test_a_cross_encoder_has_the_scores_of_sentence_transformers(tmp_path: Path,
     expected = oracle.predict([(TEXTS[0], text) for text in TEXTS])
     assert np.ptp(expected) > 0.01
     for folder in (tmp_path / "saved", *([plain] if activation is None else [])):
-        found = CrossEncoder(read_folder(folder, is_of_pairs=True)).score_texts(TEXTS[0], TEXTS)
-        np.testing.assert_allclose(found, expected, atol=1e-4)
+        scores = CrossEncoder(read_folder(folder, is_of_pairs=True)).score_texts(TEXTS[0], TEXTS)
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
 
 
 def test_a_folder_of_a_cross_encoder_orders_the_best_hits_as_sentence_transformers_would(
@@ -309,14 +309,14 @@ def damaged(folder: Path, name: str, change: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "error"),
     [
-        ("config.json", lambda one: {**one, "hidden_size": 64}, DamagedModelError),
-        ("config.json", lambda one: {**one, "num_hidden_layers": 1 << 19}, DamagedModelError),
-        ("config.json", lambda one: {**one, "num_hidden_layers": "many"}, DamagedModelError),
-        ("config.json", lambda one: {**one, "model_type": "llama"}, ModelError),
-        ("config.json", lambda one: [one], DamagedModelError),
-        ("modules.json", lambda one: [{**one[0], "path": "../.."}, *one[1:]], DamagedModelError),
-        ("modules.json", lambda one: [*one, {"type": "x.WordWeights", "path": ""}], ModelError),
-        ("tokenizer.json", lambda one: {"version": "1.0"}, DamagedModelError),
+        ("config.json", lambda content: {**content, "hidden_size": 64}, DamagedModelError),
+        ("config.json", lambda content: {**content, "num_hidden_layers": 1 << 19}, DamagedModelError),
+        ("config.json", lambda content: {**content, "num_hidden_layers": "many"}, DamagedModelError),
+        ("config.json", lambda content: {**content, "model_type": "llama"}, ModelError),
+        ("config.json", lambda content: [content], DamagedModelError),
+        ("modules.json", lambda content: [{**content[0], "path": "../.."}, *content[1:]], DamagedModelError),
+        ("modules.json", lambda content: [*content, {"type": "x.WordWeights", "path": ""}], ModelError),
+        ("tokenizer.json", lambda content: {"version": "1.0"}, DamagedModelError),
     ],
 )
 def test_a_damaged_folder_is_refused(tmp_path: Path, name: str, change: Any, error: type[Exception]) -> None:

@@ -38,9 +38,9 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ForumLayout:
 
 @pytest.fixture
 def state(layout: ForumLayout) -> Any:
-    with State.create(layout) as made:
-        made.put(settings=FollowSettings("https://a.example.org", "discourse", secret_variable=SECRET).to_json())
-        yield made
+    with State.create(layout) as state:
+        state.put(settings=FollowSettings("https://a.example.org", "discourse", secret_variable=SECRET).to_json())
+        yield state
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
@@ -105,10 +105,10 @@ def test_a_limit_is_waited_for_as_long_as_the_site_asks_or_a_minute_and_longer_e
 
 def test_a_thread_that_is_asked_for_while_it_is_read_is_read_again(state: State) -> None:
     state.add_event("e1", ["7"], 1.0)
-    (one,) = state.due(9, 2.0)
+    (thread,) = state.due(9, 2.0)
     state.add_event("e2", ["7"], 3.0)
-    state.finish([(one, True, ())], 2.0, 4.0)
-    assert [found.id for found in state.due(9, 5.0)] == ["7"]
+    state.finish([(thread, True, ())], 2.0, 4.0)
+    assert [thread.id for thread in state.due(9, 5.0)] == ["7"]
     assert state.lags_s() == [3.0], "the event that came while it was read is not done"
 
 
@@ -117,30 +117,30 @@ def test_a_thread_is_read_where_its_stamp_is_new_and_events_come_first(state: St
     assert state.get("cursor") == {"at": 5}
     state.add_event("e", ["2"], 1.5)
     taken = state.due(9, 2.0)
-    assert [(one.id, one.rank) for one in taken] == [("2", 0), ("1", 2)]
-    state.finish([(one, True, ()) for one in taken], 2.0, 2.0)
+    assert [(thread.id, thread.rank) for thread in taken] == [("2", 0), ("1", 2)]
+    state.finish([(thread, True, ()) for thread in taken], 2.0, 2.0)
     state.add_listed({"1": "a", "2": "b2", "3": ""}, 1, 3.0)
-    assert [one.id for one in state.due(9, 4.0)] == ["2", "3"]
+    assert [thread.id for thread in state.due(9, 4.0)] == ["2", "3"]
 
 
 def test_a_thread_that_was_postponed_before_the_clock_was_set_back_is_due(state: State) -> None:
     now_s = 1_750_000_000.0
     state.add_event("e", ["7"], now_s)
-    (one,) = state.due(9, now_s)
-    state.postpone(one, now_s + 3_600, "answered 500")
+    (thread,) = state.due(9, now_s)
+    state.postpone(thread, now_s + 3_600, "answered 500")
     assert state.due(9, now_s) == []
     now_s -= 30 * 86_400
-    assert [found.id for found in state.due(9, now_s)] == ["7"]
+    assert [thread.id for thread in state.due(9, now_s)] == ["7"]
 
 
 def test_a_thread_that_was_read_before_the_clock_was_set_back_is_read_again(state: State) -> None:
     now_s = 1_750_000_000.0
     state.add_listed({"7": ""}, 1, now_s)
-    state.finish([(one, True, ()) for one in state.due(9, now_s)], now_s, now_s)
+    state.finish([(thread, True, ()) for thread in state.due(9, now_s)], now_s, now_s)
     assert state.queue_old(now_s - 60, 9, now_s) == 0
     now_s -= 30 * 86_400
     assert state.queue_old(now_s - 60, 9, now_s) == 1
-    assert [one.id for one in state.due(9, now_s)] == ["7"]
+    assert [thread.id for thread in state.due(9, now_s)] == ["7"]
 
 
 def test_an_event_counts_once_and_too_many_are_refused(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_an_event_counts_once_and_too_many_are_refused(state: State, monkeypatch
     monkeypatch.setattr(states, "MAX_EVENTS", 1)
     with pytest.raises(BusyForumError):
         state.add_event("other", ["2"], 3.0)
-    assert [one.id for one in state.due(9, 9.0)] == ["1"]
+    assert [thread.id for thread in state.due(9, 9.0)] == ["1"]
     assert state.get("events_doubled") == 1
 
 
@@ -182,9 +182,9 @@ def test_a_file_that_another_process_writes_is_not_taken_for_a_damaged_one(
 
 
 def test_secrets_are_given_by_the_names_of_variables_alone() -> None:
-    with pytest.raises(SettingError, match="no name of an environment variable") as told:
+    with pytest.raises(SettingError, match="no name of an environment variable") as refused:
         FollowSettings("https://a.example.org", "discourse", key_variable="0123456789-very-secret")
-    assert "secret" not in told.value.message.replace("very", "")[:40]
+    assert "secret" not in refused.value.message.replace("very", "")[:40]
     with pytest.raises(SettingError, match="no address"):
         FollowSettings("ftp://a", "discourse")
 
@@ -216,24 +216,24 @@ def test_webhooks_that_nobody_with_the_secret_sent_are_refused_and_change_nothin
         400: [deep, (unnamed, content), signed(b"\xff\xfe"), signed(b"topic=5")],
     }
     for status, sent in refused.items():
-        for one in sent:
-            with pytest.raises(WebhookError) as told:
-                receive(layout, *one)
-            assert (told.value.status, bool(told.value.hint)) == (status, True), one
+        for event in sent:
+            with pytest.raises(WebhookError) as refusal:
+                receive(layout, *event)
+            assert (refusal.value.status, bool(refusal.value.hint)) == (status, True), event
     for odd_payload in ({"topic": {"id": "5; DROP"}}, {"topic": [1]}, ["topic"], {"topic": {"id": True}}, {"post": {}}):
         assert receive(layout, *signed(odd_payload, str(id(odd_payload)), "topic")) == "ignored"
     assert state.due(9, 1e12) == []
     monkeypatch.delenv(SECRET)
-    with pytest.raises(WebhookError) as told:
+    with pytest.raises(WebhookError) as refusal:
         receive(layout, headers, content)
-    assert told.value.status == 503
+    assert refusal.value.status == 503
 
 
 def test_webhooks_are_taken_only_where_something_is_followed_with_a_secret(layout: ForumLayout) -> None:
     for _ in range(2):
-        with pytest.raises(WebhookError) as told:
+        with pytest.raises(WebhookError) as refused:
             receive(layout, *signed({"topic": {"id": 5}}))
-        assert told.value.status == 404
+        assert refused.value.status == 404
         with State.create(layout) as state:
             state.put(settings=FollowSettings("https://a.example.org", "discourse").to_json())
 
@@ -243,11 +243,11 @@ def test_webhooks_that_come_at_once_are_all_kept(layout: ForumLayout, state: Sta
         receive(layout, *signed({"topic": {"id": number}}, str(number), "topic"))
 
     threads = [threading.Thread(target=send, args=(number,)) for number in range(1, 21)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert {one.id for one in state.due(99, 1e12)} == {str(number) for number in range(1, 21)}
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {thread.id for thread in state.due(99, 1e12)} == {str(number) for number in range(1, 21)}
 
 
 @pytest.fixture

@@ -38,10 +38,10 @@ class Told(SilentProgress):
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
     # b and c are duplicates of a; d is a duplicate of c; e is merely related; x is alone
-    with Forum.create(tmp_path / "f") as made:
-        made.add([Question(name, f"printer offline number {name}") for name in "abcdex"])
-        made.store.put_links([Link("b", "a"), Link("c", "a"), Link("d", "c"), Link("e", "a", "related")])
-        yield made
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question(name, f"printer offline number {name}") for name in "abcdex"])
+        forum.store.put_links([Link("b", "a"), Link("c", "a"), Link("d", "c"), Link("e", "a", "related")])
+        yield forum
 
 
 def test_relevant_are_direct_marks_and_other_duplicates_of_the_same_original(forum: Forum) -> None:
@@ -55,9 +55,9 @@ def test_relevant_are_direct_marks_and_other_duplicates_of_the_same_original(for
 
 
 def test_a_query_is_never_found_itself(forum: Forum) -> None:
-    for query, found in forum_run(forum, duplicate_task(forum), 10).items():
-        assert query not in [document for document, _ in found]
-        assert len(found) == 5
+    for query, run in forum_run(forum, duplicate_task(forum), 10).items():
+        assert query not in [document for document, _ in run]
+        assert len(run) == 5
 
 
 def test_scoring_the_whole_collection_finds_the_best_pairs_without_the_query(forum: Forum) -> None:
@@ -90,8 +90,8 @@ def test_what_is_written_meanwhile_is_no_part_of_a_trial(forum: Forum, monkeypat
             patched.setattr(Indexes, "ranking", ranking_later)
             trial = evaluate_forum(forum, task, ("words", "bm25"))
         assert set(trial.qrels) == {"b", "c", "d"}
-        found = {document for run in trial.runs.values() for entries in run.values() for document, _ in entries}
-        assert found <= set("abcdex")
+        documents = {document for run in trial.runs.values() for entries in run.values() for document, _ in entries}
+        assert documents <= set("abcdex")
         forum.delete([question.id for question in list(forum.questions()) if question.id.startswith("late")])
         forum.add(Question("x", "printer offline number x"))
         late = iter(range(1000))
@@ -120,8 +120,8 @@ def test_the_parts_of_a_forum_share_no_component(tmp_path: Path) -> None:
 
 def test_rankers_retrieve_and_reorder_the_lexical_searchs_candidates(forum: Forum) -> None:
     own = evaluate_forum(forum, "rerank", ("search", "words"))
-    assert {query: {one for one, _ in found} for query, found in own.runs["search"].items()} == {
-        query: {one for one, _ in found} for query, found in own.runs["words"].items()
+    assert {query: {document for document, _ in run} for query, run in own.runs["search"].items()} == {
+        query: {document for document, _ in run} for query, run in own.runs["words"].items()
     }, "the default puts the same candidates in its own order"
     assert evaluate_forum(forum, "retrieval", ("words",)).runs["words"]["b"][0][0] in "acdex"
     with pytest.raises(ForumError):
@@ -129,17 +129,21 @@ def test_rankers_retrieve_and_reorder_the_lexical_searchs_candidates(forum: Foru
 
 
 def test_a_system_that_is_not_there_is_told_before_any_is_tried(forum: Forum) -> None:
-    told = Told()
+    progress = Told()
     with pytest.raises(SettingError, match="no system 'nope'") as caught:
-        evaluate_forum(forum, "retrieval", ("search", "nope"), progress=told)
+        evaluate_forum(forum, "retrieval", ("search", "nope"), progress=progress)
     assert "meaning" in str(caught.value)
-    assert told.phases == {}
+    assert progress.phases == {}
 
 
 def test_every_system_of_a_trial_is_a_phase_over_all_queries(forum: Forum) -> None:
-    told = Told()
-    evaluate_forum(forum, "retrieval", ("words", "bm25"), progress=told)
-    assert told.phases == {"retrieval, words": [3, 3], "retrieval, bm25": [3, 3]}
-    told = Told()
-    evaluate_forum(forum, "rerank", ("search", "tfidf"), progress=told)
-    assert told.phases == {"candidates to re-rank": [3, 3], "re-ranking, search": [3, 3], "re-ranking, tfidf": [3, 3]}
+    progress = Told()
+    evaluate_forum(forum, "retrieval", ("words", "bm25"), progress=progress)
+    assert progress.phases == {"retrieval, words": [3, 3], "retrieval, bm25": [3, 3]}
+    progress = Told()
+    evaluate_forum(forum, "rerank", ("search", "tfidf"), progress=progress)
+    assert progress.phases == {
+        "candidates to re-rank": [3, 3],
+        "re-ranking, search": [3, 3],
+        "re-ranking, tfidf": [3, 3],
+    }

@@ -38,7 +38,7 @@ def test_the_two_groups_whose_least_likely_pair_is_likeliest_join_first() -> Non
     pairs = [Pair(1, 2, 0.9), Pair(1, 3, 0.8), Pair(2, 3, 0.6), Pair(3, 4, 0.55)]
     (node,) = Linkage(Evidence(pairs), 0.5).nodes
     assert (node.nums, node.height, node.weakest) == ((1, 2, 3), 0.6, (2, 3))
-    assert [one.nums for one in node.cut(0.7)] == [(1, 2)]
+    assert [group.nums for group in node.cut(0.7)] == [(1, 2)]
     assert list(node.cut(0.95)) == []
 
 
@@ -90,7 +90,7 @@ def test_no_group_holds_what_is_different_and_every_pair_is_likely_or_joined_by_
     scores: dict[tuple[int, int], float], same: list[tuple[int, int]], different: list[tuple[int, int]], minimum: float
 ) -> None:
     pairs = [Pair(first, second, score) for (first, second), score in scores.items()]
-    nodes = [one for node in Linkage(Evidence(pairs, same, different), 0.5).nodes for one in node.cut(minimum)]
+    nodes = [group for node in Linkage(Evidence(pairs, same, different), 0.5).nodes for group in node.cut(minimum)]
     joined = Linkage(Evidence([], same, different), 0.5).nodes
     by_people = {pair for node in joined for pair in combinations(node.nums, 2)}
     within = {pair for node in nodes for pair in combinations(node.nums, 2)}
@@ -109,8 +109,8 @@ def test_no_group_holds_what_is_different_and_every_pair_is_likely_or_joined_by_
 
 @pytest.fixture
 def forum(tmp_path: Path, words_alone: None) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "f") as made:
-        made.add(
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(
             [
                 Question("a", "wifi drops every evening"),
                 Question("b", "wifi drops every evening"),
@@ -119,7 +119,7 @@ def forum(tmp_path: Path, words_alone: None) -> Iterator[Forum]:
                 Question("e", "printer prints blank pages only"),
             ]
         )
-        yield made
+        yield forum
 
 
 def groups(forum: Forum, minimum: float = 0.5) -> list[set[str]]:
@@ -137,7 +137,7 @@ def test_groups_name_their_canonical_question_their_kind_and_their_weakest_pair(
     assert 0.5 <= wifi.weakest.probability < 1
     assert printer.canonical == "d"  # none is answered: the first
     above = (wifi.weakest.probability + 1) / 2
-    assert [(one.members, one.kind, one.weakest) for one in forum.groups.find(above)] == [
+    assert [(group.members, group.kind, group.weakest) for group in forum.groups.find(above)] == [
         (("a", "b"), "same text", None)
     ]
 
@@ -158,10 +158,10 @@ def test_a_link_makes_its_pair_likelier_and_joins_neither_what_is_unlike_nor_two
 ) -> None:
     (_, before) = (groups(forum), forum.groups.find(0.5)[-1].weakest)
     forum.add([Question("f", "printer jams"), Question("g", "scanner cuts pages"), Question("x", "unlike all others")])
-    forum.store.put_links([Link(one, "d") for one in "efgx"])
-    found = groups(forum)
-    assert not any({"f", "g"} <= group or "x" in group for group in found)
-    after = next(one for one in forum.groups.find(0.5) if {"d", "e"} <= set(one.members)).weakest
+    forum.store.put_links([Link(identifier, "d") for identifier in "efgx"])
+    found_groups = groups(forum)
+    assert not any({"f", "g"} <= group or "x" in group for group in found_groups)
+    after = next(group for group in forum.groups.find(0.5) if {"d", "e"} <= set(group.members)).weakest
     assert before is not None
     assert after is not None
     assert (after.first, after.second) == (before.first, before.second)
@@ -174,7 +174,7 @@ def test_a_linked_pair_is_kept_for_groups_and_shown_to_nobody(forum: Forum) -> N
     open_before = forum.pairs.store.count()
     forum.store.put_links([Link("e", "d")])
     assert {"d", "e"} in groups(forum)
-    (pair,) = [one for one in forum.pairs.store.of([numbers["d"]]) if one.second == numbers["e"]]
+    (pair,) = [pair for pair in forum.pairs.store.of([numbers["d"]]) if pair.second == numbers["e"]]
     assert not pair.is_open
     assert forum.pairs.store.count() == open_before - 1
     assert pair not in forum.pairs.store.page(0.0, 100)
@@ -199,9 +199,9 @@ def test_what_people_linked_as_merely_related_is_not_joined_by_its_probability(f
 def test_titles_that_ask_alike_of_different_things_are_not_joined_by_their_probability(forum: Forum) -> None:
     forum.add([Question(place, f"which ferry runs at night from Athens to {place}") for place in ("Crete", "Rhodes")])
     forum.add([Question("again", "which ferry runs at night to Crete from Athens")])
-    found = groups(forum)
-    assert {"Crete", "again"} in found
-    assert not any("Rhodes" in group for group in found)
+    found_groups = groups(forum)
+    assert {"Crete", "again"} in found_groups
+    assert not any("Rhodes" in group for group in found_groups)
     forum.judge("Rhodes", "Crete", "duplicate")
     assert any({"Rhodes", "Crete"} <= group for group in groups(forum))
 
@@ -245,14 +245,14 @@ def test_what_one_author_posts_again_after_weeks_is_announced_and_after_days_ask
 
 def test_authors_that_stand_for_many_people_announce_nothing(forum: Forum) -> None:
     for name, year in (("now", 2019), ("please", 2020)):
-        made = datetime(year, 5, 1, tzinfo=UTC)
+        created = datetime(year, 5, 1, tzinfo=UTC)
         forum.add(
             [
                 Question(
                     name,
                     f"noise of heat pumps at night keeps neighbours awake {name}",
                     author="[deleted]",
-                    created=made,
+                    created=created,
                 )
             ]
         )
@@ -262,12 +262,12 @@ def test_authors_that_stand_for_many_people_announce_nothing(forum: Forum) -> No
 def test_judgements_and_deletions_count_at_once(forum: Forum) -> None:
     assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
     forum.judge("d", "e", "different")
-    assert [set(one.members) for one in forum.groups.find(0.5)] == [{"a", "b", "c"}]
+    assert [set(group.members) for group in forum.groups.find(0.5)] == [{"a", "b", "c"}]
     forum.judge("e", "c", "duplicate")
-    assert {"e", "c"} in [set(one.members) for one in forum.groups.find(0.5)]
+    assert {"e", "c"} in [set(group.members) for group in forum.groups.find(0.5)]
     forum.judge("e", "c", "withdrawn")
     forum.delete("b")
-    assert [set(one.members) for one in forum.groups.find(0.5)] == [{"a", "c"}]
+    assert [set(group.members) for group in forum.groups.find(0.5)] == [{"a", "c"}]
     forum.judge("d", "e", "withdrawn")
     assert groups(forum) == [{"a", "c"}, {"d", "e"}]
 
@@ -304,10 +304,10 @@ def test_a_change_touches_its_neighbourhood_alone(forum: Forum, monkeypatch: pyt
     read: list[set[int]] = []
     near = EvidenceReader.near
 
-    def watched(reader: EvidenceReader, *given: object) -> set[int] | None:
-        found = near(reader, *given)  # type: ignore[arg-type]
-        read.append(found or set())
-        return found
+    def watched(reader: EvidenceReader, *arguments: object) -> set[int] | None:
+        neighbours = near(reader, *arguments)  # type: ignore[arg-type]
+        read.append(neighbours or set())
+        return neighbours
 
     monkeypatch.setattr(groups_module.EvidenceReader, "near", watched)
     forum.judge("d", "e", "different")
@@ -319,5 +319,5 @@ def test_pairs_that_no_search_finds_are_compared_where_they_alone_keep_groups_ap
     forum: Forum, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askalike.forum.pairs.PARTNERS", 1)
-    forum.add([Question(one, f"{one} kettle boils over on the stove") for one in ("the", "my", "this", "our")])
+    forum.add([Question(word, f"{word} kettle boils over on the stove") for word in ("the", "my", "this", "our")])
     assert {"the", "my", "this", "our"} in groups(forum)

@@ -23,8 +23,8 @@ LONG = 60.0
 
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "f") as made:
-        made.add(
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(
             [
                 Question("a", "wifi drops every evening"),
                 Question("b", "wifi drops every evening"),
@@ -33,23 +33,23 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
                 Question("e", "printer prints blank pages only"),
             ]
         )
-        yield made
+        yield forum
 
 
 def pairs(forum: Forum, minimum: float = 0.1) -> dict[str, float]:
     assert forum.pairs.advance(LONG) == 0
-    found, place = forum.pairs.page(minimum, 100)
+    page, place = forum.pairs.page(minimum, 100)
     assert place is None
-    held = forum.store.questions_by_num([num for pair in found for num in (pair.first, pair.second)])
-    assert [pair.score for pair in found] == sorted((pair.score for pair in found), reverse=True)
-    return {held[pair.first].id + held[pair.second].id: pair.score for pair in found}
+    questions = forum.store.questions_by_num([num for pair in page for num in (pair.first, pair.second)])
+    assert [pair.score for pair in page] == sorted((pair.score for pair in page), reverse=True)
+    return {questions[pair.first].id + questions[pair.second].id: pair.score for pair in page}
 
 
 def test_questions_that_say_the_same_are_pairs_and_a_copy_scores_1(forum: Forum) -> None:
-    found = pairs(forum)
-    assert found["ab"] == 1.0
-    assert found["ab"] > found["de"] > found["ac"]
-    assert set(found) == {"ab", "ac", "de"}  # a stands for b beside other texts
+    scores = pairs(forum)
+    assert scores["ab"] == 1.0
+    assert scores["ab"] > scores["de"] > scores["ac"]
+    assert set(scores) == {"ab", "ac", "de"}  # a stands for b beside other texts
 
 
 def test_nothing_is_listed_before_it_was_compared(forum: Forum) -> None:
@@ -107,18 +107,18 @@ def test_only_what_changed_is_compared_again(forum: Forum) -> None:
 def test_pages_neither_repeat_nor_pass_over_what_stays(forum: Forum) -> None:
     pairs(forum)
     whole, _ = forum.pairs.page(0.0, 100)
-    found: list[Pair] = []
+    shown: list[Pair] = []
     place = None
     while True:
         page, place = forum.pairs.page(0.0, 1, place)
-        found += page
-        if len(found) == 1:
+        shown += page
+        if len(shown) == 1:
             forum.add(Question("copy", "wifi drops every evening"))  # comes before what was shown already
             forum.pairs.advance(LONG)
         if place is None:
             break
-    assert [one for one in found if one in whole] == whole
-    assert len(set(found)) == len(found)
+    assert [pair for pair in shown if pair in whole] == whole
+    assert len(set(shown)) == len(shown)
 
 
 def copied(forum: Forum, count: int, text: str = "my phone does not charge", first: int = 0) -> set[str]:
@@ -128,12 +128,12 @@ def copied(forum: Forum, count: int, text: str = "my phone does not charge", fir
         (text.upper(), "it  is\nwarm", "plain"),
         (text.title(), "*It* is warm", "markdown"),
     ]
-    made = [
+    questions = [
         Question(f"copy{num}", ways[num % 3][0], ways[num % 3][1], markup=ways[num % 3][2])  # type: ignore[arg-type]
         for num in range(first, first + count)
     ]
-    forum.add(made)
-    return {one.id for one in made}
+    forum.add(questions)
+    return {question.id for question in questions}
 
 
 def groups(forum: Forum) -> list[set[str]]:
@@ -156,9 +156,9 @@ def test_questions_of_the_same_text_are_found_before_any_are_compared(
     monkeypatch.setattr(pairs_module, "AT_ONCE", 1)
     forum.pairs.advance(0.0)
     assert forum.pairs.waiting() > 9
-    found, _ = forum.pairs.page(1.0, 100)
-    held = forum.store.questions_by_num([num for pair in found for num in (pair.first, pair.second)])
-    assert {question.id for question in held.values()} == {*ids, "a", "b"}
+    page, _ = forum.pairs.page(1.0, 100)
+    questions = forum.store.questions_by_num([num for pair in page for num in (pair.first, pair.second)])
+    assert {question.id for question in questions.values()} == {*ids, "a", "b"}
 
 
 @pytest.mark.parametrize("going", ["copy0", "copy4", "copy8"])
@@ -182,8 +182,8 @@ def test_questions_of_the_same_text_still_hang_together_when_the_first_of_many_g
     ids = copied(forum, 300)
     assert groups(forum)[0] == ids
     gone = {f"copy{num}" for num in range(250)}
-    for one in sorted(gone):
-        forum.delete(one)
+    for identifier in sorted(gone):
+        forum.delete(identifier)
     assert groups(forum)[0] == ids - gone
 
 
@@ -264,15 +264,15 @@ def test_a_file_that_another_process_has_locked_is_not_taken_for_damaged(forum: 
     pairs(forum)
     path = ForumLayout(forum.path).pairs
     before = path.stat().st_ino
-    held = sqlite3.connect(path, isolation_level=None)
-    with contextlib.closing(held), Forum.open(forum.path) as other:
-        held.execute("BEGIN IMMEDIATE")
-        held.execute("INSERT INTO state VALUES ('written', 'meanwhile')")
+    connection = sqlite3.connect(path, isolation_level=None)
+    with contextlib.closing(connection), Forum.open(forum.path) as other:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO state VALUES ('written', 'meanwhile')")
         assert set(other.pairs.page(0.3, 100)[0]) == set(forum.pairs.page(0.3, 100)[0])  # reading goes on
         forum.add(Question("f", "printer prints blank pages"))
         with pytest.raises(BusyForumError, match="locked"):
             other.pairs.advance(LONG)
-        held.execute("COMMIT")
+        connection.execute("COMMIT")
         assert path.stat().st_ino == before
         assert other.pairs.store.state("written") == "meanwhile"
         assert set(pairs(other)) == {"ab", "ac", "de", "df"}
@@ -283,16 +283,16 @@ def test_a_file_that_is_locked_whole_is_not_taken_for_damaged(forum: Forum) -> N
     pairs(forum)
     forum.pairs.close()
     path = ForumLayout(forum.path).pairs
-    held = sqlite3.connect(path, isolation_level=None)
-    with contextlib.closing(held):
-        held.execute("PRAGMA locking_mode = EXCLUSIVE")
-        held.execute("BEGIN EXCLUSIVE")
-        held.execute("INSERT INTO state VALUES ('written', 'meanwhile')")
+    connection = sqlite3.connect(path, isolation_level=None)
+    with contextlib.closing(connection):
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("INSERT INTO state VALUES ('written', 'meanwhile')")
         with pytest.raises(BusyForumError):
             forum.pairs.page(0.3, 100)
         with pytest.raises(BusyForumError):
             forum.pairs.advance(LONG)
-        held.execute("COMMIT")
+        connection.execute("COMMIT")
     assert forum.pairs.store.state("written") == "meanwhile"
 
 

@@ -26,36 +26,36 @@ COUNT = 40
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
     """Return a forum whose 780 pairs have scores all over the range."""
-    with Forum.create(tmp_path / "f") as made:
-        made.add([Question(f"q{number}", f"question {number}") for number in range(COUNT)])
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question(f"q{number}", f"question {number}") for number in range(COUNT)])
         chance = random.Random(0)
-        nums = sorted(made.store.nums_by_id([f"q{number}" for number in range(COUNT)]).values())
-        with made.pairs.store.writing() as store:
+        nums = sorted(forum.store.nums_by_id([f"q{number}" for number in range(COUNT)]).values())
+        with forum.pairs.store.writing() as store:
             store.put([Pair(*pair, round(chance.random(), 6)) for pair in combinations(nums, 2)])
-        yield made
+        yield forum
 
 
 def walk(queue: Queue, minimum: float, limit: int) -> list[Proposal]:
-    found, place = queue.page(minimum, limit)
+    proposals, place = queue.page(minimum, limit)
     while place is not None:
         page, place = queue.page(minimum, limit, place)
-        found += page
-    return found
+        proposals += page
+    return proposals
 
 
 @pytest.mark.parametrize("limit", [1, 3, 20])
 def test_every_fifth_pair_is_drawn_over_the_whole_range_and_none_comes_twice(forum: Forum, limit: int) -> None:
     shown = walk(forum.queue, 0.5, limit)
-    pairs = [(one.pair.first, one.pair.second) for one in shown]
+    pairs = [(proposal.pair.first, proposal.pair.second) for proposal in shown]
     assert len(set(pairs)) == len(pairs)
-    assert {place for place, one in enumerate(shown, 1) if one.draw.by == "sample"} == set(
+    assert {place for place, proposal in enumerate(shown, 1) if proposal.draw.by == "sample"} == set(
         range(EVERY, len(shown) + 1, EVERY)
     )
-    likely = [one.pair.score for one in shown if one.draw.by == "queue"]
+    likely = [proposal.pair.score for proposal in shown if proposal.draw.by == "queue"]
     assert likely == sorted(likely, reverse=True)
-    likely_pairs = {(one.first, one.second) for one in forum.pairs.page(0.5, 1000)[0]}
+    likely_pairs = {(pair.first, pair.second) for pair in forum.pairs.page(0.5, 1000)[0]}
     assert likely_pairs <= set(pairs)
-    drawn = Counter(stratum_of(one.pair.score) for one in shown if one.draw.by == "sample")
+    drawn = Counter(stratum_of(proposal.pair.score) for proposal in shown if proposal.draw.by == "sample")
     assert set(drawn) == set(range(len(BORDERS) + 1))
     assert shown == walk(Queue(forum.pairs), 0.5, limit)
     assert shown != walk(Queue(forum.pairs, seed=1), 0.5, limit)
@@ -63,11 +63,11 @@ def test_every_fifth_pair_is_drawn_over_the_whole_range_and_none_comes_twice(for
 
 def test_what_is_judged_comes_no_more_and_leaves_the_others_in_their_order(forum: Forum) -> None:
     shown = walk(forum.queue, 0.9, 10)
-    ids = {num: one.id for num, one in forum.store.questions_by_num(range(1, COUNT + 1)).items()}
-    first = next(one for one in shown if one.draw.by == "sample")
+    ids = {num: question.id for num, question in forum.store.questions_by_num(range(1, COUNT + 1)).items()}
+    first = next(proposal for proposal in shown if proposal.draw.by == "sample")
     forum.judge(ids[first.pair.first], ids[first.pair.second], "different", draw=first.draw)
-    again = [one.pair for one in walk(forum.queue, 0.9, 10) if one.draw.by == "sample"]
-    before = [one.pair for one in shown if one.draw.by == "sample"][1:]
+    again = [proposal.pair for proposal in walk(forum.queue, 0.9, 10) if proposal.draw.by == "sample"]
+    before = [proposal.pair for proposal in shown if proposal.draw.by == "sample"][1:]
     assert first.pair not in again
     assert [pair for pair in again if pair in before] == [pair for pair in before if pair in again]
 
@@ -83,25 +83,25 @@ def test_permanent_numbers_are_as_good_as_drawn() -> None:
 
 def test_the_store_draws_the_pairs_of_the_least_permanent_numbers(forum: Forum) -> None:
     drawn = forum.pairs.store.drawn(0.25, 0.5, 10, seed=3)
-    inside = [one for one in forum.pairs.store.page(0.25, 1000) if one.score < 0.5]
-    assert drawn == sorted(inside, key=lambda one: permanent_number(one.first, one.second, 3))[:10]
+    inside = [pair for pair in forum.pairs.store.page(0.25, 1000) if pair.score < 0.5]
+    assert drawn == sorted(inside, key=lambda pair: permanent_number(pair.first, pair.second, 3))[:10]
 
 
 def test_a_pair_comes_with_its_probability_and_the_first_page_is_that_of_no_place(forum: Forum) -> None:
-    assert all(one.draw.probability == one.pair.score for one in walk(forum.queue, 0.5, 50))
+    assert all(proposal.draw.probability == proposal.pair.score for proposal in walk(forum.queue, 0.5, 50))
     assert forum.queue.page(0.5, 10, QueuePlace()) == forum.queue.page(0.5, 10)
 
 
 def test_a_client_sends_back_how_a_pair_was_drawn_and_gets_none_unasked(forum: Forum) -> None:
     handlers = Handlers(forum)
-    assert {one.draw.by for one in handlers.pairs(PairsQuery(limit=20)).pairs} == {"queue"}
+    assert {pair.draw.by for pair in handlers.pairs(PairsQuery(limit=20)).pairs} == {"queue"}
     page = handlers.pairs(PairsQuery(limit=EVERY, sample=True))
     shown = page.pairs[-1]
     assert shown.draw.by == "sample"
     handlers.decide(DecisionRequest(shown.question.id, shown.candidate.id, "different", draw=shown.draw), "")
     assert next(forum.store.all_feedback()).draw == shown.draw
     following = handlers.pairs(PairsQuery(page.next, EVERY, sample=True)).pairs
-    assert {one.question.id + one.candidate.id for one in following}.isdisjoint(
-        one.question.id + one.candidate.id for one in page.pairs
+    assert {pair.question.id + pair.candidate.id for pair in following}.isdisjoint(
+        pair.question.id + pair.candidate.id for pair in page.pairs
     )
     assert Draw() == Draw("queue", None)

@@ -44,18 +44,18 @@ def parts_of(forum: Forum) -> dict[str, set[str]]:
 
 
 def test_no_mark_of_dev_is_learned_from_and_dev_asks_only_its_own(homenet: Forum) -> None:
-    found = forum_training(homenet)
+    training = forum_training(homenet)
     parts = parts_of(homenet)
-    assert {one for pair in found.data.pairs for one in pair} == parts["train"] | parts["test"]
-    assert found.dev is not None
-    assert set(found.dev.queries) <= parts["dev"]
-    assert found.held_out == 0
+    assert {identifier for pair in training.data.pairs for identifier in pair} == parts["train"] | parts["test"]
+    assert training.dev is not None
+    assert set(training.dev.queries) <= parts["dev"]
+    assert training.held_out == 0
 
 
 def test_a_test_part_that_is_held_out_is_that_of_evaluate(homenet: Forum) -> None:
-    found = forum_training(homenet, is_test_held_out=True)
-    assert {one for pair in found.data.pairs for one in pair} == parts_of(homenet)["train"]
-    assert found.held_out + len(found.data.pairs) < found.links
+    training = forum_training(homenet, is_test_held_out=True)
+    assert {identifier for pair in training.data.pairs for identifier in pair} == parts_of(homenet)["train"]
+    assert training.held_out + len(training.data.pairs) < training.links
 
 
 def test_marks_that_come_later_leave_every_question_in_its_part(tmp_path: Path) -> None:
@@ -63,17 +63,17 @@ def test_marks_that_come_later_leave_every_question_in_its_part(tmp_path: Path) 
         forum.load(bundled_forum())
         first = forum_training(forum, is_test_held_out=True)
         assert first.dev is not None
-        asked = set(duplicate_task(forum, "dev").queries)
+        held_out = set(duplicate_task(forum, "dev").queries)
         keep_splits(forum.path, first.splits)
-        marked = {one for link in forum.store.links() for one in (link.source_id, link.target_id)}
+        marked = {identifier for link in forum.store.links() for identifier in (link.source_id, link.target_id)}
         free = [question.id for question in forum.questions() if question.id not in marked]
         for first_id, second_id in zip(free[0:20:2], free[1:20:2], strict=True):
             forum.store.put_links([Link(first_id, second_id)])
             later = forum_training(forum, is_test_held_out=True)
-            assert not asked & {one for pair in later.data.pairs for one in pair}
+            assert not held_out & {identifier for pair in later.data.pairs for identifier in pair}
             assert set(first.data.pairs) <= set(later.data.pairs)
             keep_splits(forum.path, later.splits)
-        assert asked < set(duplicate_task(forum, "dev").queries)
+        assert held_out < set(duplicate_task(forum, "dev").queries)
 
 
 def test_what_was_learned_from_for_want_of_a_dev_part_is_never_one(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_what_was_learned_from_for_want_of_a_dev_part_is_never_one(tmp_path: Pat
         forum.store.put_links([Link(str(2 * number + 1), str(2 * number)) for number in range(9, 30)])
         later = forum_training(forum)
     assert later.dev is not None
-    assert not set(later.dev.queries) & {one for pair in early.data.pairs for one in pair}
+    assert not set(later.dev.queries) & {identifier for pair in early.data.pairs for identifier in pair}
 
 
 def test_parts_that_cannot_be_read_are_said(tmp_path: Path) -> None:
@@ -161,9 +161,9 @@ def test_dev_is_ordered_as_the_default_search_orders(tmp_path: Path, by: str) ->
         compared = 0
         for question in list(forum.questions())[::20]:
             others = Filters(exclude_ids=frozenset([question.id]))
-            found = forum.search(Query(question.title, question.body, question.markup, 5, others))
-            assert found.has_vectors
-            hits = [hit for hit in found.hits if not (hit.via or found.corrections or "alone" in hit.components)]
+            result = forum.search(Query(question.title, question.body, question.markup, 5, others))
+            assert result.has_vectors
+            hits = [hit for hit in result.hits if not (hit.via or result.corrections or "alone" in hit.components)]
             scores = scorer.score(question, [hit.question for hit in hits])
             assert scores == pytest.approx([hit.score for hit in hits], abs=1e-3)  # of stored vectors, rounded
             compared += len(hits)
@@ -183,12 +183,14 @@ def test_without_a_model_dev_is_ordered_by_the_probability_by_words(homenet: For
     words = dev_score(dev, None, homenet)
     scorer = homenet.indexes.scores_by()
     places = []
-    for query, found in dev.given.items():
-        candidates = [one for one, _ in found]
-        scores = scorer.score(dev.queries[query], [dev.documents[one] for one in candidates])
+    for query, run in dev.given.items():
+        candidates = [candidate for candidate, _ in run]
+        scores = scorer.score(dev.queries[query], [dev.documents[candidate] for candidate in candidates])
         ordered = [candidates[place] for place in np.argsort(-scores, kind="stable")]
         if any(dev.qrels[query].values()):
-            places.append(next((1 / rank for rank, one in enumerate(ordered, 1) if dev.qrels[query][one]), 0.0))
+            places.append(
+                next((1 / rank for rank, candidate in enumerate(ordered, 1) if dev.qrels[query][candidate]), 0.0)
+            )
     assert words.search == pytest.approx(sum(places) / len(places))
     assert words.cosine == 0
     assert dev_score(dev, synonym_model(), homenet).cosine > 0
@@ -229,10 +231,12 @@ def test_a_verdict_says_how_sure_the_difference_is() -> None:
         DevScore(mean, 0.0, evaluate(qrels, dict.fromkeys(qrels, orders[name]), "trec", ["mrr"]))
         for name, mean in (("good", 1.0), ("bad", 0.5))
     )
-    found = compared(bad, good, "general", is_kept=False)
-    assert found.comparison is not None
-    assert (found.comparison.difference.mean, found.comparison.p_value) == (0.5, 0.25), "two of the eight sign patterns"
-    shown = "\n".join(result_lines(found, Path("a.forum")))
+    result = compared(bad, good, "general", is_kept=False)
+    assert result.comparison is not None
+    assert (result.comparison.difference.mean, result.comparison.p_value) == (0.5, 0.25), (
+        "two of the eight sign patterns"
+    )
+    shown = "\n".join(result_lines(result, Path("a.forum")))
     assert "+0.5000 (+0.5000 to +0.5000), p = 0.2500 over 3 queries; it may be chance" in shown
     assert result_object(compared(bad, bad, "own", is_kept=False))["dev_difference"]["p_value"] == 1
     assert "chance" not in "\n".join(result_lines(compared(bad, bad, "own", is_kept=False), Path("a.forum")))
@@ -245,12 +249,12 @@ PERHAPS = [0.5, 1.0] * 20, [0.5, 1.0] * 18 + [1.0, 1.0, 0.5, 1.0]
 
 @pytest.mark.parametrize("present", ["own", "general", ""])
 def test_a_model_is_taken_only_where_dev_says_it_is_better_beyond_chance(present: str) -> None:
-    better = compared(*(dev_score_of(*one) for one in BETTER), present, is_kept=False)
+    better = compared(*(dev_score_of(*changes) for changes in BETTER), present, is_kept=False)
     assert (better.is_better, better.is_taken) == (True, True)
-    found = compared(*(dev_score_of(*one) for one in PERHAPS), present, is_kept=False)
-    assert found.comparison is not None
-    assert found.comparison.difference.mean > 0
-    assert (found.is_better, found.is_taken) == (False, False)
-    worse = compared(*(dev_score_of(*one) for one in reversed(BETTER)), present, is_kept=False)
+    result = compared(*(dev_score_of(*changes) for changes in PERHAPS), present, is_kept=False)
+    assert result.comparison is not None
+    assert result.comparison.difference.mean > 0
+    assert (result.is_better, result.is_taken) == (False, False)
+    worse = compared(*(dev_score_of(*changes) for changes in reversed(BETTER)), present, is_kept=False)
     assert (worse.is_better, worse.is_taken) == (False, False)
-    assert compared(*(dev_score_of(*one) for one in PERHAPS), present, is_kept=True).is_taken
+    assert compared(*(dev_score_of(*changes) for changes in PERHAPS), present, is_kept=True).is_taken

@@ -86,8 +86,8 @@ def queries(count: int, seed: int = 1) -> list[dict[str, float]]:
 def scores_by_hand(entries: Table, weights: dict[str, float], fields: FieldWeights = FIELDS) -> dict[int, float]:
     """Return the scores of the formula, one entry and one term after the other."""
     counts = {
-        num: (Counter(one.title), Counter([*one.title, *one.body]), Counter(one.answers))
-        for num, one in entries.items()
+        num: (Counter(entry.title), Counter([*entry.title, *entry.body]), Counter(entry.answers))
+        for num, entry in entries.items()
     }
     scores: dict[int, float] = {}
     for field, weight in enumerate((fields.title, fields.text, fields.answers)):
@@ -162,15 +162,17 @@ def test_an_index_follows_hundreds_of_changes(tmp_path: Path, monkeypatch: pytes
     for step in range(30):
         changed = drawn(range(1, 301), seed=step + 1)
         put = [changed[num] for num in draw.sample(range(1, 301), draw.choice([1, 6, 40]))]
-        gone = [num for num in draw.sample(sorted(entries), 3) if num not in {one.num for one in put}]
+        gone = [num for num in draw.sample(sorted(entries), 3) if num not in {entry.num for entry in put}]
         write(index, *put, gone=gone)
-        entries = {num: one for num, one in (entries | {one.num: one for one in put}).items() if num not in gone}
+        entries = {
+            num: entry for num, entry in (entries | {entry.num: entry for entry in put}).items() if num not in gone
+        }
         files = max(files, len(list(index.folder.glob("*.words"))))
         assert index.numbers() == sorted(entries)
-        assert index.texts(range(1, 301)) == {num: one.text for num, one in sorted(entries.items())}
+        assert index.texts(range(1, 301)) == {num: entry.text for num, entry in sorted(entries.items())}
         for term in WORDS[1:6]:
-            having = {num for num, one in entries.items() if term in one.title or term in one.body}
-            answered = {num for num, one in entries.items() if term in one.answers}
+            having = {num for num, entry in entries.items() if term in entry.title or term in entry.body}
+            answered = {num for num, entry in entries.items() if term in entry.answers}
             assert {num for num, _ in index.search({term: 1.0}, FIELDS, 1_000)} == having | answered
             assert index.document_frequencies([term]).get(term, 0) == len(having or answered)
         for filters in (Filters(tags=("wifi",)), Filters(tags=("wifi", "home")), Filters(exclude_tags=("home",))):
@@ -222,10 +224,10 @@ def test_the_last_of_a_number_counts_though_terms_were_sorted_between(
         for entry in third.values():
             writer.put(entry)
         writer.commit(replace(index.cursor, is_complete=True))
-    expected = {num: one for num, one in (first | second).items() if num not in (45, 70)} | third
+    expected = {num: entry for num, entry in (first | second).items() if num not in (45, 70)} | third
     assert index.numbers() == sorted(expected)
     assert_scores_of_the_formula(index, expected)
-    assert index.texts(sorted(expected)) == {num: one.text for num, one in sorted(expected.items())}
+    assert index.texts(sorted(expected)) == {num: entry.text for num, entry in sorted(expected.items())}
 
 
 @in_segments
@@ -341,8 +343,8 @@ with opened.writing() as writer:
 def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
     entries = drawn(range(1, 101))
     put = list(drawn(range(80, 130), seed=5).values())
-    after = {num: one for num, one in (entries | {one.num: one for one in put}).items() if num != 7}
-    rows = [(one.num, one.title, one.body) for one in put]
+    after = {num: entry for num, entry in (entries | {entry.num: entry for entry in put}).items() if num != 7}
+    rows = [(entry.num, entry.title, entry.body) for entry in put]
     filled(tmp_path / "whole", entries)
     killed, at = 0, 0
     while killed == at:
@@ -358,7 +360,7 @@ def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
         assert index.numbers() == sorted(entries if index.cursor.applied == 0 else after)
         write(index, *put, gone=[7])  # what its cursor does not name is done again
         for term in WORDS[1:6]:
-            having = {num for num, one in after.items() if term in (*one.title, *one.body, *one.answers)}
+            having = {num for num, entry in after.items() if term in (*entry.title, *entry.body, *entry.answers)}
             assert {num for num, _ in index.search({term: 1.0}, FIELDS, 1_000)} == having
         assert {path.name for path in folder.glob("*.words")} <= index._now.manifest.names()
     assert killed >= 8

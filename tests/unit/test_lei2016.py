@@ -181,23 +181,27 @@ def test_baselines_run_and_encoders_without_a_trainer_say_why_not(askubuntu: Lei
     pytest.importorskip("rapidfuzz")
     pytest.importorskip("sklearn")
     names = ("tfidf", "tfidf-title", "svm", "rcnn-last")
-    told: list[str] = []
-    found = run_rows(askubuntu, names, [0, 1], tmp_path / "out", notice=told.append)
-    results = {one.row.id: one for one in found}
+    notices: list[str] = []
+    results_of = run_rows(askubuntu, names, [0, 1], tmp_path / "out", notice=notices.append)
+    results = {result.row.id: result for result in results_of}
     assert list(results) == ["bm25", "tfidf", "tfidf-title", "svm", "rcnn-last"]
     assert results["rcnn-last"].reason == f"training a network needs torch ({install_command('train')})"
     assert not results["rcnn-last"].means
-    assert told[0] == "to run: 6, of which 2 are trained with a seed", "those that draw nothing once, the encoder twice"
-    assert any(line.startswith("skipped askubuntu: rcnn-last, seed 1: training a network needs torch") for line in told)
-    assert not any("left" in line for line in told), "no training was timed"
+    assert notices[0] == "to run: 6, of which 2 are trained with a seed", (
+        "those that draw nothing once, the encoder twice"
+    )
+    assert any(
+        line.startswith("skipped askubuntu: rcnn-last, seed 1: training a network needs torch") for line in notices
+    )
+    assert not any("left" in line for line in notices), "no training was timed"
     units = ["bm25", "tfidf", "tfidf-title", "svm", "rcnn-last, seed 0", "rcnn-last, seed 1"]
-    running = [line.removeprefix("running askubuntu: ") for line in told if line.startswith("running ")]
+    running = [line.removeprefix("running askubuntu: ") for line in notices if line.startswith("running ")]
     assert running == [f"{unit} ({number} of 6)" for number, unit in enumerate(units, 1)]
-    means = {name: one.means["askubuntu-test"]["map"] for name, one in results.items() if one.means}
+    means = {name: result.means["askubuntu-test"]["map"] for name, result in results.items() if result.means}
     # BM25 ranks the positive 3rd of 3 and 1st of 2: (1/3 + 1) / 2; words in common are those of the subject
     assert means["bm25"].interval.mean == pytest.approx(2 / 3)
     assert means["bm25"].p_value is None
-    assert {name: one.interval.mean for name, one in means.items() if name != "bm25"} == {
+    assert {name: mean.interval.mean for name, mean in means.items() if name != "bm25"} == {
         "tfidf": 1,
         "tfidf-title": 1,
         "svm": 1,
@@ -213,22 +217,22 @@ def test_means_are_over_seeds_and_queries_and_what_is_said_of_rows_is_tested(ask
             bodies.update(question.body for question in questions)
             return np.ones((len(questions), 1), dtype=np.float32)
 
-    asked: list[tuple[str, int, str, str]] = []
+    trained: list[tuple[str, int, str, str]] = []
 
     def train(row: LeiRow, seed: int, data: LeiSet, folder: Path) -> BySubject:
-        asked.append((row.id, seed, data.name, folder.name))
+        trained.append((row.id, seed, data.name, folder.name))
         return BySubject() if seed else Wrong()
 
-    found = run_rows(askubuntu, ["gru-mean", "rcnn-mean-title"], [0, 1], tmp_path, train)
-    assert asked[::2] == [("gru-mean", seed, "askubuntu", f"gru-mean-seed{seed}") for seed in (0, 1)]
-    mrr = found[1].means["askubuntu-test"]["mrr"]
+    results = run_rows(askubuntu, ["gru-mean", "rcnn-mean-title"], [0, 1], tmp_path, train)
+    assert trained[::2] == [("gru-mean", seed, "askubuntu", f"gru-mean-seed{seed}") for seed in (0, 1)]
+    mrr = results[1].means["askubuntu-test"]["mrr"]
     # seed 0 ties and keeps BM25's order, 2/3; seed 1 is right everywhere
     assert mrr.interval.mean == pytest.approx((2 / 3 + 1) / 2)
     assert mrr.spread == pytest.approx((1 / 3) / np.sqrt(2))
-    assert (mrr.queries, found[1].seeds) == (2, (0, 1))
-    (told,) = compared(found, COMPARED, ["askubuntu-test"])
-    assert (told.better, told.worse, told.task) == ("rcnn-mean-title", "bm25", "askubuntu-test")
-    assert told.difference.mean == pytest.approx((2 / 3 + 1) / 2 - 2 / 3)
+    assert (mrr.queries, results[1].seeds) == (2, (0, 1))
+    (comparison,) = compared(results, COMPARED, ["askubuntu-test"])
+    assert (comparison.better, comparison.worse, comparison.task) == ("rcnn-mean-title", "bm25", "askubuntu-test")
+    assert comparison.difference.mean == pytest.approx((2 / 3 + 1) / 2 - 2 / 3)
     bodies.clear()
     runner_of(askubuntu, tmp_path, lambda *_: Wrong()).run(ROWS["rcnn-last-title"], 0)
     assert bodies == {""}, "a row of titles sees no body"
@@ -256,7 +260,7 @@ def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu:
     edited = (replace(first, body=f"{first.body} and more"), *others)
     assert finished(row, 1, replace(askubuntu, questions=edited), tmp_path) is None
     test, *tests = askubuntu.tests
-    shown = {name: replace(one, title=f"{one.title}?") for name, one in test.documents.items()}
+    shown = {name: replace(document, title=f"{document.title}?") for name, document in test.documents.items()}
     assert finished(row, 1, replace(askubuntu, tests=(replace(test, documents=shown), *tests)), tmp_path) is None
     (tmp_path / "askubuntu" / "rcnn-last-seed1.json").write_text("{", encoding="utf-8")
     assert finished(row, 1, askubuntu, tmp_path) is None
@@ -265,12 +269,14 @@ def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu:
 def test_encoders_of_other_settings_are_trained_again_and_other_rows_are_not(askubuntu: LeiSet, tmp_path: Path) -> None:
     papers = network_recipe("lei2016")
     earlier = replace(papers, stages=tuple(replace(stage, first_epoch=0) for stage in papers.stages))
-    settings = [EncoderTrainer(one, {"askubuntu": askubuntu}).described() for one in (earlier, papers)]
-    runners = [runner_of(askubuntu, tmp_path, lambda *_: BySubject(), one) for one in settings]
+    settings = [EncoderTrainer(recipe, {"askubuntu": askubuntu}).described() for recipe in (earlier, papers)]
+    runners = [runner_of(askubuntu, tmp_path, lambda *_: BySubject(), recipe) for recipe in settings]
     for name in ("bm25", "rcnn-last"):
         runners[0].run(ROWS[name], 0)
-    found = {name: [runner.finished(ROWS[name], 0) is not None for runner in runners] for name in ("bm25", "rcnn-last")}
-    assert found == {"bm25": [True, True], "rcnn-last": [True, False]}
+    finished = {
+        name: [runner.finished(ROWS[name], 0) is not None for runner in runners] for name in ("bm25", "rcnn-last")
+    }
+    assert finished == {"bm25": [True, True], "rcnn-last": [True, False]}
 
 
 def test_two_readings_of_pretraining_lie_in_folders_of_their_own(

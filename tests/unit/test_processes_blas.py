@@ -15,8 +15,10 @@ from askalike.processes import one_blas_thread, side_by_side
 
 def blas_threads() -> set[int]:
     """Of NumPy's own library; others, which SciPy or torch load, do not multiply here."""
-    found = ThreadpoolController().select(user_api="blas").info()
-    return {one["num_threads"] for one in found if "numpy" in one["filepath"]} or {one["num_threads"] for one in found}
+    pools = ThreadpoolController().select(user_api="blas").info()
+    return {pool["num_threads"] for pool in pools if "numpy" in pool["filepath"]} or {
+        pool["num_threads"] for pool in pools
+    }
 
 
 def test_threads_are_one_inside_and_set_back_after() -> None:
@@ -78,8 +80,8 @@ thread.join()
 
 
 def test_a_program_with_threads_of_its_own_keeps_one_for_good() -> None:
-    told = subprocess.run([sys.executable, "-c", KEPT], check=True, capture_output=True, text=True)
-    assert told.stdout == "{1}\n"
+    output = subprocess.run([sys.executable, "-c", KEPT], check=True, capture_output=True, text=True)
+    assert output.stdout == "{1}\n"
 
 
 def test_what_is_made_side_by_side_keeps_its_order() -> None:
@@ -112,16 +114,16 @@ def test_an_error_is_raised_in_its_place_and_ends_the_work() -> None:
             raise ValueError("the fourth")
         return number
 
-    found = side_by_side(failing, count(), 2)  # without end: only some items are taken ahead
-    assert [next(found) for _ in range(3)] == [0, 1, 2]
+    results = side_by_side(failing, count(), 2)  # without end: only some items are taken ahead
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(ValueError, match="the fourth"):
-        next(found)
+        next(results)
     assert max(begun) <= 3 + 5
-    assert not [one for one in threading.enumerate() if one.name.startswith("side by side")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("side by side")]
 
 
 def test_who_stops_reading_leaves_no_thread() -> None:
-    found = side_by_side(abs, count(), 2)
-    assert next(found) == 0
-    found.close()  # type: ignore[attr-defined]
-    assert not [one for one in threading.enumerate() if one.name.startswith("side by side")]
+    results = side_by_side(abs, count(), 2)
+    assert next(results) == 0
+    results.close()  # type: ignore[attr-defined]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("side by side")]

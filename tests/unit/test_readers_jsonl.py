@@ -18,11 +18,11 @@ READER = JsonlReader()
 
 
 def read(path: Path, options: ReadOptions | None = None) -> tuple[list[Record], ReadContext, list[str]]:
-    told: list[str] = []
-    context = ReadContext(options or ReadOptions(), notice=told.append)
+    notices: list[str] = []
+    context = ReadContext(options or ReadOptions(), notice=notices.append)
     records = list(READER.read(path, context))
     assert context.records_in == len(records) + context.rejects.count
-    return records, context, told
+    return records, context, notices
 
 
 def read_text(tmp_path: Path, *lines: str | dict[str, object]) -> tuple[list[Record], ReadContext, list[str]]:
@@ -33,7 +33,7 @@ def read_text(tmp_path: Path, *lines: str | dict[str, object]) -> tuple[list[Rec
 
 
 def test_a_line_becomes_a_question_its_answers_and_its_links(tmp_path: Path) -> None:
-    records, context, told = read_text(
+    records, context, notices = read_text(
         tmp_path,
         {
             "id": 7,
@@ -72,12 +72,12 @@ def test_a_line_becomes_a_question_its_answers_and_its_links(tmp_path: Path) -> 
         Link("7", "6", "related"),
     ]
     assert context.skipped == {"link of a question to itself": 1}
-    assert told == []
+    assert notices == []
 
 
 def test_the_export_of_a_discourse_site_is_read_with_its_answers_and_links(tmp_path: Path) -> None:
     line = {"id": "8", "title": "t", "date": "2017-04-07", "body": "b", "author": "a"}
-    records, _, told = read_text(
+    records, _, notices = read_text(
         tmp_path, line | {"answers": [{"author": "c", "text": "d"}], "links": [[1, "85"], [6, "85"], [2, "86"]]}
     )
     assert isinstance(records[0], Question)
@@ -87,13 +87,13 @@ def test_the_export_of_a_discourse_site_is_read_with_its_answers_and_links(tmp_p
         Link("8", "85", "related"),
         Link("8", "86", "related"),
     ]
-    assert told == []
+    assert notices == []
 
 
 def test_unknown_fields_are_left_out_and_named_once(tmp_path: Path) -> None:
-    records, _, told = read_text(tmp_path, *[{"id": str(n), "title": "t", "views": 1, "z": 2} for n in range(3)])
+    records, _, notices = read_text(tmp_path, *[{"id": str(n), "title": "t", "views": 1, "z": 2} for n in range(3)])
     assert len(records) == 3
-    assert told == ["forum.jsonl: fields of questions that are not known are left out: views, z"]
+    assert notices == ["forum.jsonl: fields of questions that are not known are left out: views, z"]
 
 
 @pytest.mark.parametrize(
@@ -147,15 +147,15 @@ def test_a_folder_holds_questions_duplicates_and_links(tmp_path: Path) -> None:
     (tmp_path / "linked.tsv").write_bytes(b"3\t1\tlinked\n4\t1\n")
     (tmp_path / "notes.txt").write_text("x")
     seen: list[int] = []
-    told: list[str] = []
+    notices: list[str] = []
     assert READER.matches(tmp_path)
-    assert list(READER.read(tmp_path, ReadContext(advance=seen.append, notice=told.append)))[1:] == [
+    assert list(READER.read(tmp_path, ReadContext(advance=seen.append, notice=notices.append)))[1:] == [
         Link("2", "1", "duplicate"),
         Link("3", "1", "related"),
         Link("4", "1", "related"),
     ]
     assert sum(seen) == READER.size_bytes(tmp_path)
-    assert told[0].endswith("not read: notes.txt")
+    assert notices[0].endswith("not read: notes.txt")
 
 
 def test_pairs_are_links_and_bad_lines_are_rejected(tmp_path: Path) -> None:
@@ -172,13 +172,13 @@ def test_pairs_are_links_and_bad_lines_are_rejected(tmp_path: Path) -> None:
 
 def test_a_file_without_any_id_has_ids_made_of_its_titles(tmp_path: Path) -> None:
     lines: list[dict[str, object]] = [{"title": "Why?", "answers": [{"body": "So."}]}, {"title": "How?", "id2": 3}]
-    records, _, told = read_text(tmp_path, *lines)
+    records, _, notices = read_text(tmp_path, *lines)
     first, answer, second = records
     assert isinstance(first, Question)
     assert isinstance(answer, Answer)
     assert isinstance(second, Question)
     assert (answer.question_id, answer.id) == (first.id, f"{first.id}-a1")
-    assert any("there are no ids; they are made of" in line for line in told)
+    assert any("there are no ids; they are made of" in line for line in notices)
     again, _, _ = read_text(tmp_path, {"title": "New"}, *reversed(lines))
     assert [record.id for record in again if isinstance(record, Question)][1:] == [second.id, first.id]
 
@@ -194,11 +194,11 @@ ESCAPED = ["AT&amp;T", "a &lt; b", "x &gt;= y"]
 
 def test_titles_that_were_escaped_throughout_are_plain_again(tmp_path: Path) -> None:
     lines: list[dict[str, object]] = [{"id": n, "title": title, "body": "a &lt; b"} for n, title in enumerate(ESCAPED)]
-    records, _, told = read_text(tmp_path, *lines)
-    found = [record for record in records if isinstance(record, Question)]
-    assert [question.title for question in found] == ["AT&T", "a < b", "x >= y"]
-    assert found[0].body == "a &lt; b"
-    assert any("titles are escaped for HTML" in line for line in told)
+    records, _, notices = read_text(tmp_path, *lines)
+    questions = [record for record in records if isinstance(record, Question)]
+    assert [question.title for question in questions] == ["AT&T", "a < b", "x >= y"]
+    assert questions[0].body == "a &lt; b"
+    assert any("titles are escaped for HTML" in line for line in notices)
 
 
 def test_it_can_be_said_that_all_texts_are_escaped_or_none(tmp_path: Path) -> None:

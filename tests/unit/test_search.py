@@ -57,18 +57,18 @@ class ListEngine:
         self.asked: list[int] = []
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
-        texts = [ANALYZER.terms(f"{one.title} {one.body}") for one in self.held]
+        texts = [ANALYZER.terms(f"{question.title} {question.body}") for question in self.held]
         counts = {term: sum(term in text for text in texts) for term in terms}
         return TermStatistics(len(self.held), {term: count for term, count in counts.items() if count})
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         self.asked.append(limit)
-        keys = [key for key, one in enumerate(self.held) if one.id not in filters.exclude_ids]
+        keys = [key for key, question in enumerate(self.held) if question.id not in filters.exclude_ids]
         return best(self.lexical_scores(weights, keys), limit)
 
     def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
         terms = {key: set(ANALYZER.terms(f"{self.held[key].title} {self.held[key].body}")) for key in keys}
-        scores = {key: sum(weights.get(term, 0.0) for term in found) for key, found in terms.items()}
+        scores = {key: sum(weights.get(term, 0.0) for term in terms_of) for key, terms_of in terms.items()}
         return {key: score for key, score in scores.items() if score}
 
     def nearest(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
@@ -108,7 +108,7 @@ class FixedEncoder:
 
 
 def best(scores: Mapping[int, float], limit: int) -> list[Candidate]:
-    return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:limit]
+    return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))[:limit]
 
 
 ONE = {"printer": 1, "offlin": 1, "network": 1}
@@ -148,16 +148,16 @@ def test_a_search_that_corrects_nothing_asks_for_the_counts_of_its_terms_once() 
 
     engine = Counting(PRINTERS, vectors=DIRECTIONS)
     searcher = Searcher(engine, Scoring(ANALYZER), FixedEncoder(1.0, 0.0), speller_of=lambda _: lambda: WITH_ZZZ)
-    [found] = searcher.search([Query("printer", "offline zzz")])
-    assert found.corrections == ()
+    [result] = searcher.search([Query("printer", "offline zzz")])
+    assert result.corrections == ()
     assert engine.calls == [["offlin", "printer", "zzz"]]
 
 
 def test_a_query_that_is_corrected_is_encoded_as_it_is_searched_for() -> None:
     class Noting(FixedEncoder):
         def encode(self, queries: Sequence[Query]) -> NDArray[np.float32]:
-            self.titles = [*getattr(self, "titles", []), *(one.title for one in queries)]
-            return np.stack([np.array([0.0, 1.0] if "prinetr" in one.title else self.vector) for one in queries])
+            self.titles = [*getattr(self, "titles", []), *(query.title for query in queries)]
+            return np.stack([np.array([0.0, 1.0] if "prinetr" in query.title else self.vector) for query in queries])
 
     many = [Question(str(place), "printer offline") for place in range(9)]
     vectors = {place: [1.0, place / 10] for place in range(9)}
@@ -172,8 +172,8 @@ def test_a_query_that_is_corrected_is_encoded_as_it_is_searched_for() -> None:
 
 @pytest.mark.parametrize(("ranker", "has_vectors"), [(None, True), ("meaning", True), ("words", False)])
 def test_a_result_names_the_ranker_that_answered_and_whether_vectors_did(ranker: str | None, has_vectors: bool) -> None:
-    [found] = printers().search([replace(ASKED, ranker=ranker)])
-    assert (found.ranker, found.has_vectors) == (ranker or "probability", has_vectors)
+    [result] = printers().search([replace(ASKED, ranker=ranker)])
+    assert (result.ranker, result.has_vectors) == (ranker or "probability", has_vectors)
     [without] = Searcher(ListEngine(PRINTERS), Scoring(ANALYZER)).search([ASKED])
     assert (without.ranker, without.has_vectors) == ("probability", False)
 
@@ -181,7 +181,11 @@ def test_a_result_names_the_ranker_that_answered_and_whether_vectors_did(ranker:
 def test_weights_are_title_counts_plus_weighted_body_counts() -> None:
     query = Query("printer printer offline", "printer network network")
     terms = weigh(prepared(query), QuerySettings(body_weight=0.5), counts(100, ONE))
-    assert {term: found.weight for term, found in terms.items()} == {"printer": 2.5, "offlin": 1.0, "network": 1.0}
+    assert {term: weighted.weight for term, weighted in terms.items()} == {
+        "printer": 2.5,
+        "offlin": 1.0,
+        "network": 1.0,
+    }
 
 
 def test_terms_that_no_question_has_are_left_out() -> None:
@@ -318,7 +322,7 @@ def found(
     weight: float, *, limit: int = 50, count: int = 3, excluded: str = "", **vectors: Sequence[float]
 ) -> Candidates:
     """Return the candidates of ``ASKED``."""
-    engine = ListEngine(PRINTERS, vectors={int(key[1:]): one for key, one in vectors.items()} or DIRECTIONS)
+    engine = ListEngine(PRINTERS, vectors={int(key[1:]): vector for key, vector in vectors.items()} or DIRECTIONS)
     query = replace(ASKED, filters=Filters(exclude_ids=frozenset([excluded])))
     terms = {"printer": QueryTerm(1.0, 1.0), "offlin": QueryTerm(1.0, 1.0)}
     table = Candidates(query, RANKERS["probability"], terms, counts(3, {}), 1, 1)

@@ -33,29 +33,29 @@ def log_posterior(shifts: np.ndarray, judged: list[tuple[float, bool]]) -> float
     pulled = shifts.sum() / SPREAD**2 + shifts[-1] / BETWEEN**2
     common = pulled / (1 / BETWEEN_FORUMS**2 + len(shifts) / SPREAD**2 + 1 / BETWEEN**2)
     own = np.append(shifts - common, 0.0)
-    found = -(common**2) / (2 * BETWEEN_FORUMS**2) - (own @ own) / (2 * SPREAD**2)
-    found -= (np.diff(own) ** 2).sum() / (2 * BETWEEN**2)
+    value = -(common**2) / (2 * BETWEEN_FORUMS**2) - (own @ own) / (2 * SPREAD**2)
+    value -= (np.diff(own) ** 2).sum() / (2 * BETWEEN**2)
     for logit, is_same in judged:
         moved = logit + float(hats(np.array([logit]))[0] @ whole)
-        found -= np.logaddexp(0, -moved if is_same else moved)
-    return float(found)
+        value -= np.logaddexp(0, -moved if is_same else moved)
+    return float(value)
 
 
 @given(judgements)
 def test_no_shift_near_by_fits_the_judgements_better(judged: list[tuple[float, bool]]) -> None:
     shifts = np.array(most_probable(*map(list, zip(*judged, strict=True))))
     assume((np.diff(KNOTS + shifts) > LEAST_RISE * np.diff(KNOTS) + 1e-9).all())  # else they were held back, to rise
-    found = shifts[:-1]
-    best = log_posterior(found, judged)
-    for knot in range(len(found)):
+    mode = shifts[:-1]
+    best = log_posterior(mode, judged)
+    for knot in range(len(mode)):
         for step in (-0.01, 0.01):
-            assert log_posterior(found + step * np.eye(len(found))[knot], judged) <= best + 1e-6
+            assert log_posterior(mode + step * np.eye(len(mode))[knot], judged) <= best + 1e-6
 
 
 @given(judgements, st.lists(logits, min_size=2, max_size=20))
-def test_judgements_never_change_the_order_of_pairs(judged: list[tuple[float, bool]], asked: list[float]) -> None:
+def test_judgements_never_change_the_order_of_pairs(judged: list[tuple[float, bool]], logits: list[float]) -> None:
     update = posterior(*map(list, zip(*judged, strict=True)))
-    ordered = np.sort(np.array(asked))
+    ordered = np.sort(np.array(logits))
     assert (np.diff(update.moved(ordered)) >= -1e-12).all()
 
 
@@ -67,23 +67,23 @@ def test_a_perfect_hit_loses_nothing_by_what_was_said_of_other_pairs(count: int)
 
 
 def test_judgements_move_knots_near_them_and_all_by_what_the_forum_has_in_common() -> None:
-    given = [1.0] * 100, [False] * 100
-    near = posterior(*given, between_forums=0.0)
+    judged = [1.0] * 100, [False] * 100
+    near = posterior(*judged, between_forums=0.0)
     assert near.moved(np.array([1.0]))[0] < 0.5
     assert near.moved(np.array([-5.0]))[0] == pytest.approx(-5.0, abs=0.1)
-    assert posterior(*given).moved(np.array([-5.0]))[0] < -6
+    assert posterior(*judged).moved(np.array([-5.0]))[0] < -6
 
 
 def test_a_forums_offset_by_hand() -> None:
     """Five of forty at the second knot are the same. Where the sum is greatest, what the labels pull there,
     g = Σ (y - P), is held by the priors: r = ρ² g, and ε is as far as g moves knots that have nothing in common.
     """
-    found = np.array(most_probable([KNOTS[1]] * 40, [True] * 5 + [False] * 35, between_forums=0.6))
-    pull = 5 - 40 / (1 + np.exp(-KNOTS[1] - found[1]))
+    mode = np.array(most_probable([KNOTS[1]] * 40, [True] * 5 + [False] * 35, between_forums=0.6))
+    pull = 5 - 40 / (1 + np.exp(-KNOTS[1] - mode[1]))
     steps = np.diff(np.eye(len(KNOTS)), axis=0)[:, :-1]
     own = np.linalg.inv(np.eye(len(KNOTS) - 1) / SPREAD**2 + steps.T @ steps / BETWEEN**2)[:, 1] * pull
-    assert found[:-1] == pytest.approx(0.6**2 * pull + own, abs=1e-6)
-    assert found[-1] == 0
+    assert mode[:-1] == pytest.approx(0.6**2 * pull + own, abs=1e-6)
+    assert mode[-1] == 0
 
 
 def test_one_judgement_is_little_and_many_outweigh_what_was_learned_elsewhere() -> None:
@@ -113,9 +113,9 @@ def test_nothing_judged_changes_nothing() -> None:
 
 
 @given(judgements, st.lists(logits, min_size=1, max_size=10))
-def test_what_was_moved_can_be_moved_back(judged: list[tuple[float, bool]], asked: list[float]) -> None:
+def test_what_was_moved_can_be_moved_back(judged: list[tuple[float, bool]], logits: list[float]) -> None:
     update = posterior(*map(list, zip(*judged, strict=True)))
-    assert update.before(update.moved(np.array(asked))) == pytest.approx(np.array(asked), abs=1e-6)
+    assert update.before(update.moved(np.array(logits))) == pytest.approx(np.array(logits), abs=1e-6)
     assert unmoved_probabilities(update, moved_probabilities(update, [0.3])) == pytest.approx([0.3])
 
 

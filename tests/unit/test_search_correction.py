@@ -39,43 +39,45 @@ class Held:
 
 
 def read(
-    title: str, body: str = "", held: Mapping[str, int] = HELD, markup: Markup = "plain"
+    title: str, body: str = "", frequencies: Mapping[str, int] = HELD, markup: Markup = "plain"
 ) -> tuple[Query, list[str]]:
     written = ANALYZER.prepare(title, body, markup)
-    counts = TermCounts(Held(held))  # type: ignore[arg-type]  # no more is asked for
-    query, found = corrected(Query(title, body, markup), written, ANALYZER, lambda: KNOWN, counts)
-    return query, [f"{one.written}>{one.meant}" for one in found]
+    counts = TermCounts(Held(frequencies))  # type: ignore[arg-type]  # no more is asked for
+    query, corrections = corrected(Query(title, body, markup), written, ANALYZER, lambda: KNOWN, counts)
+    return query, [f"{correction.written}>{correction.meant}" for correction in corrections]
 
 
 def test_a_word_that_nobody_knows_is_read_as_what_was_probably_meant() -> None:
-    query, found = read("My roter and lapotp")  # roter is as near to rotor as to router
-    assert (query.title, found) == ("My router and laptop", ["roter>router", "lapotp>laptop"])
+    query, corrections = read("My roter and lapotp")  # roter is as near to rotor as to router
+    assert (query.title, corrections) == ("My router and laptop", ["roter>router", "lapotp>laptop"])
 
 
 def test_how_many_questions_have_a_word_decides_and_not_its_rank() -> None:
-    assert read("Do I need a viza for China", held=TRAVEL)[1] == ["viza>visa"]
-    assert read("Do I need a viza for China", held={**TRAVEL, "visa": 20, "via": 5_000})[1] == ["viza>via"]
+    assert read("Do I need a viza for China", frequencies=TRAVEL)[1] == ["viza>visa"]
+    assert read("Do I need a viza for China", frequencies={**TRAVEL, "visa": 20, "via": 5_000})[1] == ["viza>via"]
     fiducials = {"fiduci": 300}  # a stem of the forum's own words
-    assert read("place fiducails", held=fiducials)[1] == ["fiducails>fiducials"]
+    assert read("place fiducails", frequencies=fiducials)[1] == ["fiducails>fiducials"]
 
 
 def test_the_likelihood_of_an_edit_decides_between_words_as_frequent() -> None:
-    assert read("a mouze", held={"mous": 1_500, "mout": 1_500})[1] == ["mouze>mouse"]  # z is beside s on the keyboard
-    assert read("a mouye", held={"mous": 1_500, "mout": 1_500})[1] == ["mouye>moute"]  # and y beside t
+    assert read("a mouze", frequencies={"mous": 1_500, "mout": 1_500})[1] == [
+        "mouze>mouse"
+    ]  # z is beside s on the keyboard
+    assert read("a mouye", frequencies={"mous": 1_500, "mout": 1_500})[1] == ["mouye>moute"]  # and y beside t
 
 
 def test_a_misspelling_that_the_archive_holds_too_is_corrected_where_the_right_word_is_much_more_frequent() -> None:
-    held = {"segmentaton": 1, "segment": 4_000}
+    frequencies = {"segmentaton": 1, "segment": 4_000}
     assert TYPOS * 4_000 * meant("segmentaton")["segmentation"] == pytest.approx(1.44, abs=0.01)
-    assert read("segmentaton of a liver", held=held)[1] == ["segmentaton>segmentation"]
-    assert read("segmentaton of a liver", held={**held, "segment": 400})[1] == []
-    assert read("segmentaton of a liver", held={**held, "segmentaton": 8})[1] == []
+    assert read("segmentaton of a liver", frequencies=frequencies)[1] == ["segmentaton>segmentation"]
+    assert read("segmentaton of a liver", frequencies={**frequencies, "segment": 400})[1] == []
+    assert read("segmentaton of a liver", frequencies={**frequencies, "segmentaton": 8})[1] == []
 
 
 def test_the_body_is_corrected_too_and_keeps_the_rest_of_what_was_written() -> None:
-    query, found = read("Wifi", "<p>The <b>Roter</b>, roter-7 &amp; restrats.</p>", markup="html")
+    query, corrections = read("Wifi", "<p>The <b>Roter</b>, roter-7 &amp; restrats.</p>", markup="html")
     assert query.body == "<p>The <b>router</b>, roter-7 &amp; restarts.</p>"
-    assert found == ["roter>router", "restrats>restarts"]
+    assert corrections == ["roter>router", "restrats>restarts"]
 
 
 @pytest.mark.parametrize(
@@ -121,14 +123,14 @@ def test_what_is_known_short_far_or_no_word_stays(title: str, why: str) -> None:
 
 
 def test_a_capital_within_a_sentence_makes_a_name_likelier() -> None:
-    held = {"visa": 90, "wifi": 7}
-    assert read("wifi vsia", held=held)[1] == read("Vsia", held=held)[1] == ["vsia>visa"]
-    assert read("wifi Vsia", held=held)[1] == []
-    assert read("wifi. Vsia", held=held)[1] == ["vsia>visa"]
+    frequencies = {"visa": 90, "wifi": 7}
+    assert read("wifi vsia", frequencies=frequencies)[1] == read("Vsia", frequencies=frequencies)[1] == ["vsia>visa"]
+    assert read("wifi Vsia", frequencies=frequencies)[1] == []
+    assert read("wifi. Vsia", frequencies=frequencies)[1] == ["vsia>visa"]
 
 
 def test_a_near_word_that_the_forum_lacks_is_passed_over() -> None:
-    assert read("roter", held={**HELD, "router": 0, "rotor": 60})[1] == ["roter>rotor"]
+    assert read("roter", frequencies={**HELD, "router": 0, "rotor": 60})[1] == ["roter>rotor"]
 
 
 LOG = """\
@@ -140,8 +142,8 @@ smpboot hotplug cpus allowing cmdline
 
 
 def test_a_pasted_log_stays_and_the_question_above_it_is_corrected() -> None:
-    query, found = read("viza at boot", LOG, held=TRAVEL)
-    assert (query.title, query.body, found) == ("visa at boot", LOG, ["viza>visa"])
+    query, corrections = read("viza at boot", LOG, frequencies=TRAVEL)
+    assert (query.title, query.body, corrections) == ("visa at boot", LOG, ["viza>visa"])
 
 
 def test_nothing_is_corrected_where_many_words_are_unknown() -> None:
@@ -151,9 +153,11 @@ def test_nothing_is_corrected_where_many_words_are_unknown() -> None:
 
 
 def test_a_query_of_which_nearly_every_word_is_misspelt_is_no_log() -> None:
-    held = {term: 10 * count for term, count in HELD.items()}
-    assert len(read("wif drpo nigth rouetr lapotp restrats", held=held)[1]) == 5  # and one that is too short
-    assert read("mtrr rouetr madt xbbbba lapotp", held=held)[1] == []
+    frequencies = {term: 10 * count for term, count in HELD.items()}
+    assert (
+        len(read("wif drpo nigth rouetr lapotp restrats", frequencies=frequencies)[1]) == 5
+    )  # and one that is too short
+    assert read("mtrr rouetr madt xbbbba lapotp", frequencies=frequencies)[1] == []
 
 
 @pytest.mark.parametrize(("word", "most"), [("x{}ubabo", PROBES), ("rou{}ter", MOST_WORDS)])
@@ -168,8 +172,8 @@ def test_only_so_many_words_are_looked_at(word: str, most: int, monkeypatch: pyt
     letters = "abcdefghijklmnopqrstuvwxyz"
     misspelt = [word.format(letter) for letter in letters] + [f"{letter}router" for letter in letters]
     misspelt += [f"router{letter}" for letter in letters]
-    text = "\n".join(f"{one} wifi drops at night" for one in misspelt)
-    read("wifi", text, held={**HELD, "router": 900})
+    text = "\n".join(f"{word} wifi drops at night" for word in misspelt)
+    read("wifi", text, frequencies={**HELD, "router": 900})
     assert len(looked_at) == most
 
 
@@ -184,11 +188,11 @@ def test_hostile_bodies_stay_as_they_are(body: str, markup: Markup) -> None:
 
 
 def test_one_edit_away_are_all_words_of_the_four_edits_and_never_the_word_itself() -> None:
-    found = set(meant("aab", letters="ab"))
+    words = set(meant("aab", letters="ab"))
     left_out, swapped = {"ab", "aa"}, {"aba"}
     put_in = {"aaab", "baab", "abab", "aabb", "aaba"}
     changed = {"bab", "abb", "aaa"}
-    assert found == left_out | swapped | put_in | changed
+    assert words == left_out | swapped | put_in | changed
 
 
 @pytest.mark.parametrize(
@@ -203,5 +207,5 @@ def test_one_edit_away_are_all_words_of_the_four_edits_and_never_the_word_itself
     ],
 )
 def test_edits_that_people_make_are_likelier(word: str, likelier: str, less: str) -> None:
-    found = meant(word)
-    assert found.get(likelier, 0.0) >= found.get(less, 0.0)
+    probabilities = meant(word)
+    assert probabilities.get(likelier, 0.0) >= probabilities.get(less, 0.0)

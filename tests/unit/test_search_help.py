@@ -23,22 +23,22 @@ answers = st.none() | st.builds(Answer, text, text, text, score=votes, is_accept
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 0.99), answers), max_size=8))
-def test_no_hit_passes_one_whose_odds_are_more_than_twice_its_own(given: list[tuple[float, Answer | None]]) -> None:
-    ordered = sorted(given, key=lambda one: -one[0])
+def test_no_hit_passes_one_whose_odds_are_more_than_twice_its_own(answered: list[tuple[float, Answer | None]]) -> None:
+    ordered = sorted(answered, key=lambda entry: -entry[0])
     question = Question("q", "t")
     hits = [Hit(rank, p, question, likelihood=p, answer=answer) for rank, (p, answer) in enumerate(ordered)]
-    found = by_help(hits)
-    assert sorted(hit.score for hit in found) == sorted(hit.score for hit in hits)
-    assert [hit.rank for hit in found] == list(range(1, len(hits) + 1))
-    odds = [hit.score / (1 - hit.score) for hit in found]
-    for place, one in enumerate(odds):
-        assert all(later <= 2.000001 * one for later in odds[place:])
+    ordered_hits = by_help(hits)
+    assert sorted(hit.score for hit in ordered_hits) == sorted(hit.score for hit in hits)
+    assert [hit.rank for hit in ordered_hits] == list(range(1, len(hits) + 1))
+    odds = [hit.score / (1 - hit.score) for hit in ordered_hits]
+    for place, odd in enumerate(odds):
+        assert all(later <= 2.000001 * odd for later in odds[place:])
 
 
 def test_accepted_comes_before_voted_before_answered_before_none_where_all_are_as_likely() -> None:
-    given = [None, Answer("1", "q", "x"), Answer("2", "q", "x", score=4), Answer("3", "q", "x", is_accepted=True)]
-    hits = [Hit(rank, 0.7, Question("q", "t"), likelihood=0.7, answer=one) for rank, one in enumerate(given)]
-    assert [hit.answer for hit in by_help(hits)] == given[::-1]
+    answers = [None, Answer("1", "q", "x"), Answer("2", "q", "x", score=4), Answer("3", "q", "x", is_accepted=True)]
+    hits = [Hit(rank, 0.7, Question("q", "t"), likelihood=0.7, answer=answer) for rank, answer in enumerate(answers)]
+    assert [hit.answer for hit in by_help(hits)] == answers[::-1]
 
 
 def test_hits_without_probabilities_stay_in_their_order() -> None:
@@ -52,13 +52,13 @@ def test_hits_without_probabilities_stay_in_their_order() -> None:
 
 @pytest.fixture
 def forum(tmp_path: Path, words_alone: None) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "f") as made:
-        made.add([Question("a", "wifi drops every evening"), Question("b", "the wifi drops every evening")])
-        made.add([Question("c", "wifi drops and the printer stops every day")])
-        made.store.add_answers(
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question("a", "wifi drops every evening"), Question("b", "the wifi drops every evening")])
+        forum.add([Question("c", "wifi drops and the printer stops every day")])
+        forum.store.add_answers(
             [Answer("1", "b", "Change the channel"), Answer("2", "c", "Buy another", is_accepted=True)]
         )
-        yield made
+        yield forum
 
 
 def test_order_by_probability_is_the_control_and_order_by_help_finds_the_same_hits(forum: Forum) -> None:
@@ -75,13 +75,13 @@ def test_order_by_probability_is_the_control_and_order_by_help_finds_the_same_hi
 def test_a_duplicate_gives_way_to_its_original_in_the_library_unless_it_is_asked_for(forum: Forum) -> None:
     forum.store.put_links([Link("a", "c")])
     assert forum.similar("wifi drops every evening", k=1)[0].question.id == "c"
-    found = {hit.question.id: hit for hit in forum.similar("wifi drops every evening")}
-    assert found.keys() == {"b", "c"}
-    assert found["c"].via is not None
-    assert found["c"].via.id == "a"
+    hit_of = {hit.question.id: hit for hit in forum.similar("wifi drops every evening")}
+    assert hit_of.keys() == {"b", "c"}
+    assert hit_of["c"].via is not None
+    assert hit_of["c"].via.id == "a"
     single = forum.search(Query("wifi drops every evening", is_canonical=False)).hits
     assert {hit.question.id for hit in single} == {"a", "b", "c"}
-    assert [one for one, _ in forum.indexes.ranking(Query("wifi drops every evening"))] == ["a", "b", "c"]
+    assert [identifier for identifier, _ in forum.indexes.ranking(Query("wifi drops every evening"))] == ["a", "b", "c"]
 
 
 def test_library_service_and_command_replace_duplicates_by_their_originals_alike(

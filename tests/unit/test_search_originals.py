@@ -26,8 +26,8 @@ def day(number: int) -> datetime:
 
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "f") as made:
-        made.add(
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(
             [
                 Question("old", "Connection lost at night", created=day(1), tags=("Net",)),
                 Question("dup", "Wifi drops every evening", created=day(2), tags=("net", "wifi")),
@@ -36,19 +36,19 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
                 Question("free", "Wifi slow", created=day(5)),
             ]
         )
-        made.store.put_links([Link("dup", "old"), Link("dup2", "dup")])
-        yield made
+        forum.store.put_links([Link("dup", "old"), Link("dup2", "dup")])
+        yield forum
 
 
 def ids(forum: Forum, title: str, **more: object) -> list[str]:
-    return [one.question.id for one in forum.search(Query(title, is_canonical=True, **more)).hits]  # type: ignore[arg-type]
+    return [hit.question.id for hit in forum.search(Query(title, is_canonical=True, **more)).hits]  # type: ignore[arg-type]
 
 
 def test_a_duplicate_is_replaced_by_its_original_once(forum: Forum) -> None:
-    found = forum.search(Query("wifi drops", is_canonical=True))
-    assert found.ranker == "probability"
-    assert sorted(one.question.id for one in found.hits) == ["free", "old"]
-    stand_in = next(one for one in found.hits if one.question.id == "old")
+    result = forum.search(Query("wifi drops", is_canonical=True))
+    assert result.ranker == "probability"
+    assert sorted(hit.question.id for hit in result.hits) == ["free", "old"]
+    stand_in = next(hit for hit in result.hits if hit.question.id == "old")
     assert stand_in.via is not None
     assert stand_in.via.id in ("dup", "dup2")
     assert stand_in.rank == 1
@@ -57,8 +57,8 @@ def test_a_duplicate_is_replaced_by_its_original_once(forum: Forum) -> None:
 
 
 def test_an_original_found_itself_stands_for_itself(forum: Forum) -> None:
-    (found,) = forum.search(Query("connection lost", is_canonical=True)).hits
-    assert (found.question.id, found.via, found.missing) == ("old", None, ())
+    (hit,) = forum.search(Query("connection lost", is_canonical=True)).hits
+    assert (hit.question.id, hit.via, hit.missing) == ("old", None, ())
 
 
 def test_a_question_is_not_suggested_to_itself_nor_through_its_duplicates(forum: Forum) -> None:
@@ -126,19 +126,19 @@ def test_the_most_senior_question_of_a_circle_stands_for_all(tmp_path: Path) -> 
 
 def test_of_several_originals_the_nearest_is_taken() -> None:
     marks = {"q": ("far", "near"), "far": ("end",)}
-    assert original_of("q", lambda one: marks.get(one, ()), lambda one: (0.0, one)) == "near"
-    assert reached("q", lambda one: marks.get(one, ())) == ["far", "near", "end"]
+    assert original_of("q", lambda question: marks.get(question, ()), lambda question: (0.0, question)) == "near"
+    assert reached("q", lambda question: marks.get(question, ())) == ["far", "near", "end"]
 
 
 def test_a_search_tells_how_long_each_stage_took(forum: Forum) -> None:
     seconds = forum.search(Query("wifi drops", is_canonical=True)).seconds
     assert set(seconds) == set(get_args(Stage))
-    assert all(one >= 0 for one in seconds.values())
+    assert all(value >= 0 for value in seconds.values())
 
 
 def test_a_person_names_the_question_at_the_end_of_a_chain_and_closes_no_circle(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "f") as forum:
-        forum.add([Question(one, f"Question {one}") for one in "abcdxyz"])
+        forum.add([Question(identifier, f"Question {identifier}") for identifier in "abcdxyz"])
         assert forum.store.mark("b", "a")
         assert not forum.store.mark("b", "a")
         forum.store.put_links([Link("c", "b")])  # as an archive has it

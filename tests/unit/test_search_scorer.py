@@ -52,9 +52,9 @@ def features_of(
 ) -> NDArray[np.float64]:
     """Return the features of one query."""
     pairs = np.zeros(len(candidates), np.intp), np.arange(len(candidates))
-    given = np.zeros(len(candidates)) if cosines is None else cosines
+    shown_cosines = np.zeros(len(candidates)) if cosines is None else cosines
     read = ReadQuery(query, frequencies, QUESTIONS)
-    return features([read], candidates, pairs, [ANALYZER] * len(candidates), given)
+    return features([read], candidates, pairs, [ANALYZER] * len(candidates), shown_cosines)
 
 
 def compared(query: str, candidate: str, body: str = "") -> dict[str, float]:
@@ -64,19 +64,19 @@ def compared(query: str, candidate: str, body: str = "") -> dict[str, float]:
 
 
 def test_shares_of_words_worked_by_hand() -> None:
-    found = compared("router drops wifi", "wifi drops", "router is old")
-    assert found["title in text"] == pytest.approx(1.0)  # all three words, the third in the body
-    assert found["candidate's title in text"] == pytest.approx(1.0)
+    values = compared("router drops wifi", "wifi drops", "router is old")
+    assert values["title in text"] == pytest.approx(1.0)  # all three words, the third in the body
+    assert values["candidate's title in text"] == pytest.approx(1.0)
     known, typical = rarity(9, QUESTIONS), TYPICAL * RAREST  # "old" is a word that only the candidate has
     norms = 3 * known**2 * (2.25 * known**2 + 0.25 * typical**2)
-    assert found["texts"] == pytest.approx((2.5 * known**2 / norms**0.5) ** 0.5)
-    assert found["same title"] == 0.0
+    assert values["texts"] == pytest.approx((2.5 * known**2 / norms**0.5) ** 0.5)
+    assert values["same title"] == 0.0
 
 
 def test_a_word_that_only_the_candidate_has_counts_as_a_typical_one() -> None:
     known = rarity(9, QUESTIONS)
-    found = compared("wifi", "wifi kitchen")
-    assert found["candidate's title in text"] == pytest.approx(known / (known + TYPICAL * RAREST))
+    values = compared("wifi", "wifi kitchen")
+    assert values["candidate's title in text"] == pytest.approx(known / (known + TYPICAL * RAREST))
 
 
 def test_a_title_of_one_common_word_is_the_same_by_chance() -> None:
@@ -219,8 +219,8 @@ def test_equal_texts_have_equal_probabilities_wherever_they_stand(
     candidates = [same, *others, Question("b", same.title, same.body)]
     rows = np.array([vector, *[[0.6, 0.8]] * before, vector], np.float32)
     cosines = cosines_of(rows, np.array([0.8, 0.6], np.float32)) if has_vectors else None
-    asked = Query("How do I change my password?")
-    read, terms, _ = READ(asked.title, "", "plain")
+    query = Query("How do I change my password?")
+    read, terms, _ = READ(query.title, "", "plain")
     logits = Scoring(ANALYZER, version=VECTORS).logits(
         [Compared(ReadQuery(read, [3] * len(terms), 100), None, candidates, cosines)]
     )
@@ -240,20 +240,20 @@ def test_what_is_more_alike_is_never_less_likely_and_what_differs_never_more(pla
 @pytest.mark.parametrize(
     "change",
     [
-        lambda held: held.update(format=9),
-        lambda held: held["versions"].pop(WORDS),
-        lambda held: held["versions"][WORDS]["weights"].update({"texts": -1.0}),
-        lambda held: held["versions"][WORDS]["weights"].update({"negation": 1.0}),
-        lambda held: held["versions"][VECTORS]["weights"].update({"surprise": 1.0}),
-        lambda held: held["versions"][VECTORS].update(same=99.0),
-        lambda held: held["versions"][VECTORS].update(related=float("nan")),
+        lambda content: content.update(format=9),
+        lambda content: content["versions"].pop(WORDS),
+        lambda content: content["versions"][WORDS]["weights"].update({"texts": -1.0}),
+        lambda content: content["versions"][WORDS]["weights"].update({"negation": 1.0}),
+        lambda content: content["versions"][VECTORS]["weights"].update({"surprise": 1.0}),
+        lambda content: content["versions"][VECTORS].update(same=99.0),
+        lambda content: content["versions"][VECTORS].update(related=float("nan")),
     ],
 )
 def test_a_changed_file_is_refused(change: object) -> None:
-    held = json.loads((files("askalike.data") / "scorer.json").read_bytes())
-    change(held)  # type: ignore[operator]
+    content = json.loads((files("askalike.data") / "scorer.json").read_bytes())
+    change(content)  # type: ignore[operator]
     with pytest.raises(DamagedModelError, match="scorer of the package"):
-        read_scorers(json.dumps(held).encode())
+        read_scorers(json.dumps(content).encode())
     with pytest.raises(DamagedModelError, match="scorer of the package"):
         read_scorers(b"[" * 100_000)
     assert len(digest()) == 12
@@ -287,9 +287,9 @@ def test_hits_are_ordered_by_the_probability_that_they_show(forum: Forum) -> Non
 def test_a_forum_without_vectors_has_probabilities_too(tmp_path: Path) -> None:
     from askalike.forum import ForumSettings
 
-    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as made:
-        made.add([Question("a", "wifi drops every evening"), Question("b", "printer prints blank pages")])
-        (hit,) = made.similar("wifi drops every evening")
+    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as forum:
+        forum.add([Question("a", "wifi drops every evening"), Question("b", "printer prints blank pages")])
+        (hit,) = forum.similar("wifi drops every evening")
         assert hit.likelihood == hit.score > 0.9
         assert probability(np.array([0.0])).tolist() == [0.5]
 

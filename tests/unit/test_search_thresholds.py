@@ -78,8 +78,8 @@ def test_limits_hold_the_share_and_answer_each_other(successes: int, trials: int
 
 
 def test_unequal_weights_are_worth_fewer_judgements() -> None:
-    found = weighted_share(np.array([1.0, 1.0, 0.0]), np.array([2.0, 1.0, 1.0]))
-    assert (found.value, found.worth) == (0.75, pytest.approx(16 / 6))  # (2 + 1 + 1)² / (4 + 1 + 1)
+    share = weighted_share(np.array([1.0, 1.0, 0.0]), np.array([2.0, 1.0, 1.0]))
+    assert (share.value, share.worth) == (0.75, pytest.approx(16 / 6))  # (2 + 1 + 1)² / (4 + 1 + 1)
     assert weighted_share(np.zeros(0), np.zeros(0)) == Share(0.0, 0.0, 1.0, 0.0)
 
 
@@ -88,8 +88,8 @@ def test_precision_by_hand() -> None:
     likely = np.concatenate([np.linspace(0.99, 0.91, 60), np.linspace(0.6, 0.5, 30)])
     is_same = np.concatenate([np.ones(60), np.zeros(30)])
     strata = np.array([1] * 60 + [0] * 30)
-    found, share = drawn_threshold(Promise("precision", 0.9), likely, is_same, strata, np.array([30.0, 60.0]))
-    assert found == likely[61]
+    minimum, share = drawn_threshold(Promise("precision", 0.9), likely, is_same, strata, np.array([30.0, 60.0]))
+    assert minimum == likely[61]
     assert (share.value, share.low) == (60 / 62, clopper_pearson(60, 62)[0])
     assert clopper_pearson(60, 63)[0] < 0.9 <= share.low
     few = drawn_threshold(Promise("precision", 0.9), likely[:20], is_same[:20], strata[:20], np.array([0.0, 60.0]))
@@ -101,8 +101,8 @@ def test_recall_by_hand() -> None:
     likely = np.array([0.8] * 100 + [0.2] * 100)
     is_same = np.array([1.0] * 100 + [0.0] * 100)
     strata = np.array([1] * 100 + [0] * 100)
-    found, share = drawn_threshold(Promise("recall", 0.9), likely, is_same, strata, np.array([100.0, 100.0]))
-    assert found == 0.8
+    minimum, share = drawn_threshold(Promise("recall", 0.9), likely, is_same, strata, np.array([100.0, 100.0]))
+    assert minimum == 0.8
     weight = 100 / 101
     assert share.value == pytest.approx((100.5 * weight) / (101 * weight))
     many = drawn_threshold(Promise("recall", 0.9), likely, is_same, strata, np.array([10_000.0, 100.0]))
@@ -129,8 +129,8 @@ def test_a_precision_that_the_first_pairs_miss_is_proved_by_the_next_by_hand() -
 
     assert chance(58) > 0.05 > 0.025 > chance(116)
     strata, sizes = np.zeros(116, dtype=int), np.array([116.0])
-    found, share = drawn_threshold(Promise("precision", 0.9), likely, is_same, strata, sizes)
-    assert (found, share.value) == (0.5, 113 / 116)
+    minimum, share = drawn_threshold(Promise("precision", 0.9), likely, is_same, strata, sizes)
+    assert (minimum, share.value) == (0.5, 113 / 116)
     assert share.low == pytest.approx(clopper_pearson(113, 116)[0])
     assert drawn_threshold(Promise("precision", 0.9), likely[:115], is_same[:115], strata[:115], sizes)[0] is None
 
@@ -158,11 +158,11 @@ def test_a_promise_is_broken_in_at_most_one_of_twenty_samples(kind: str, share: 
         likely, off = 1 / (1 + np.exp(-logits)), chance.normal(0, BETWEEN_FORUMS)  # the scorer is wrong for this forum
         is_same = (chance.random(len(likely)) < 1 / (1 + np.exp(-logits - off))).astype(float)
         strata = np.searchsorted(BORDERS, likely, side="right")
-        drawn = np.concatenate([np.flatnonzero(strata == one)[:30] for one in range(7)])
+        drawn = np.concatenate([np.flatnonzero(strata == stratum)[:30] for stratum in range(7)])
         sizes = np.bincount(strata, minlength=7).astype(float)
-        found, _ = drawn_threshold(promise, likely[drawn], is_same[drawn], strata[drawn], sizes)
-        if found is not None:
-            at = likely >= found
+        minimum, _ = drawn_threshold(promise, likely[drawn], is_same[drawn], strata[drawn], sizes)
+        if minimum is not None:
+            at = likely >= minimum
             true = is_same[at].mean() if kind == "precision" else is_same[at].sum() / is_same.sum()
             kept += true >= share
             broken += true < share
@@ -172,10 +172,10 @@ def test_a_promise_is_broken_in_at_most_one_of_twenty_samples(kind: str, share: 
 
 def test_without_judgements_the_probabilities_themselves_are_taken_at_their_word() -> None:
     likely, weights = np.array([0.95, 0.85, 0.3]), np.array([1.0, 1.0, 2.0])
-    found, share = expected_threshold(Promise("precision", 0.89), likely, weights)
-    assert (found, share.value) == (0.85, pytest.approx(0.9))
+    minimum, share = expected_threshold(Promise("precision", 0.89), likely, weights)
+    assert (minimum, share.value) == (0.85, pytest.approx(0.9))
     assert share.low < 0.9 < share.high
-    found, share = expected_threshold(Promise("recall", 0.7), likely, weights)
-    assert (found, share.value) == (0.85, pytest.approx(1.8 / 2.4))
+    minimum, share = expected_threshold(Promise("recall", 0.7), likely, weights)
+    assert (minimum, share.value) == (0.85, pytest.approx(1.8 / 2.4))
     assert expected_threshold(Promise("precision", 0.99), likely, weights)[0] is None
     assert expected_threshold(Promise("recall", 0.9), np.zeros(0), np.zeros(0))[0] is None

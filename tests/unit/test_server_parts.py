@@ -93,7 +93,7 @@ def test_what_is_no_json_is_refused(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "found",
+    "field",
     [
         {"title": 1},
         {"title": "a" * 1001},
@@ -112,8 +112,8 @@ def test_what_is_no_json_is_refused(content: bytes) -> None:
         None,
     ],
 )
-def test_a_search_with_a_wrong_field_is_refused(found: object) -> None:
-    assert status_of(lambda: parse_body(SimilarRequest, json.dumps(found).encode())) == 422
+def test_a_search_with_a_wrong_field_is_refused(field: object) -> None:
+    assert status_of(lambda: parse_body(SimilarRequest, json.dumps(field).encode())) == 422
 
 
 @pytest.mark.parametrize("moment", ["yesterday", "", "2024-13-01", "2024-05-01T25:00"])
@@ -228,14 +228,14 @@ def test_what_is_no_origin_cannot_be_allowed(origin: str) -> None:
 def test_keys_give_the_rights_that_they_were_made_with(tmp_path: Path) -> None:
     keys = Keys(tmp_path)
     _, reading = keys.add("widget", "read")
-    made, writing = keys.add("", "write")
+    stored, writing = keys.add("", "write")
     other = Keys(tmp_path)  # as another process has it
     assert [key.may for key in (other.get(reading), other.get(writing)) if key] == ["read", "write"]
     assert other.get("") is other.get("ask_x") is other.get("\ud800") is None
-    keys.remove(made.id)
+    keys.remove(stored.id)
     assert other.get(writing) is None
     with pytest.raises(UnknownIdError):
-        keys.remove(made.id)
+        keys.remove(stored.id)
     assert reading not in (tmp_path / "keys.json").read_text()
 
 
@@ -379,12 +379,12 @@ class Crowd:
     def comes(self, name: str, address: str, *, is_strange: bool = True) -> Member | None:
         """Open a connection that then waits; return it where there is room."""
         self.now_s += 1.0
-        made = Member(name, self.closed)
-        if not self.admission.opens(made, address):
-            self.admission.closes(made)
+        member = Member(name, self.closed)
+        if not self.admission.opens(member, address):
+            self.admission.closes(member)
             return None
-        self.admission.note(made, "strange" if is_strange else "known")
-        return made
+        self.admission.note(member, "strange" if is_strange else "known")
+        return member
 
 
 class Member:
@@ -398,9 +398,9 @@ class Member:
 @pytest.fixture
 def crowd(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Crowd]:
     def make(most: int, most_of_one: int = 1_000) -> Crowd:
-        made = Crowd(most, most_of_one)
-        monkeypatch.setattr("askalike.server.admission.time.monotonic", lambda: made.now_s)
-        return made
+        crowd = Crowd(most, most_of_one)
+        monkeypatch.setattr("askalike.server.admission.time.monotonic", lambda: crowd.now_s)
+        return crowd
 
     return make
 
@@ -445,9 +445,9 @@ def test_a_client_whose_connections_are_all_at_work_takes_none_of_those_who_hold
     full = crowd(4)
     full.comes("one of few", "192.0.2.1")
     for number in range(3):
-        made = full.comes(f"busy {number}", "192.0.2.9")
-        assert made is not None
-        full.admission.note(made, "work")
+        member = full.comes(f"busy {number}", "192.0.2.9")
+        assert member is not None
+        full.admission.note(member, "work")
     assert full.comes("the next", "192.0.2.9") is None
     assert full.comes("a newcomer", "192.0.2.2") is not None
     assert full.closed == ["one of few"], "each has one now, and this one has waited"
@@ -510,25 +510,25 @@ def test_who_is_given_up_hears_whether_something_may_have_been_done() -> None:
 
 def test_what_waits_is_made_together_and_each_gets_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     async def steps() -> list[list[int]]:
-        made, is_free, has_begun = list[list[int]](), threading.Event(), threading.Event()
+        batches, is_free, has_begun = list[list[int]](), threading.Event(), threading.Event()
 
-        def together(asked: Sequence[int]) -> list[int]:
-            made.append(list(asked))
+        def together(numbers: Sequence[int]) -> list[int]:
+            batches.append(list(numbers))
             has_begun.set()
             assert is_free.wait(60)
-            return [number * number for number in asked]
+            return [number * number for number in numbers]
 
         pool = Pool("test", 2, 100, together)
         names = ["greedy"] * 10 + ["a", "b"]
-        tasks = [asyncio.create_task(pool.run(Batched(one), 60, name)) for one, name in enumerate(names, start=1)]
+        tasks = [asyncio.create_task(pool.run(Batched(number), 60, name)) for number, name in enumerate(names, start=1)]
         while not has_begun.is_set():
             await asyncio.sleep(0.001)
         assert await pool.run(lambda: 7, 60) == 7  # another thread is free for what is not made together
         is_free.set()
-        assert await asyncio.gather(*tasks) == [one * one for one in range(1, 13)]
+        assert await asyncio.gather(*tasks) == [number * number for number in range(1, 13)]
         assert pool.busy == 0
         assert pool.close(60)
-        return made
+        return batches
 
     monkeypatch.setattr(pool_module, "MAX_HOLD_S", 60)  # however slow the machine is
     first, *others = asyncio.run(steps())
@@ -540,9 +540,9 @@ def test_those_that_take_long_hold_up_no_others(monkeypatch: pytest.MonkeyPatch)
     async def steps() -> None:
         is_free = threading.Event()
 
-        def together(asked: Sequence[int]) -> list[int]:
-            assert asked != [1] or is_free.wait(60)
-            return [number * number for number in asked]
+        def together(numbers: Sequence[int]) -> list[int]:
+            assert numbers != [1] or is_free.wait(60)
+            return [number * number for number in numbers]
 
         pool = Pool("test", 2, 10, together)
         long = asyncio.create_task(pool.run(Batched(1), 60))
@@ -683,10 +683,10 @@ REL = 'rel="nofollow noopener noreferrer"'
     ],
 )
 def test_images_become_links_and_nothing_is_loaded(body: str, markup: Markup, shown: str | None) -> None:
-    found = safe_html(body, markup)
-    assert "<img" not in found
-    assert "onerror=" not in found.replace("&", "")
-    assert shown is None or found == shown
+    html = safe_html(body, markup)
+    assert "<img" not in html
+    assert "onerror=" not in html.replace("&", "")
+    assert shown is None or html == shown
 
 
 def test_many_images_that_never_end_take_no_time_to_speak_of() -> None:
@@ -723,8 +723,8 @@ def test_words_are_found_where_they_stand(text: str, expected: list[tuple[int, i
 def test_words_are_found_where_the_tokens_are_in_scripts_without_spaces(
     text: str, words: list[str], expected: list[tuple[int, int]]
 ) -> None:
-    found = highlights(text, [Match(word, "title", 1.0) for word in words], ANALYZER)
-    assert found == list(map(list, expected))
+    ranges = highlights(text, [Match(word, "title", 1.0) for word in words], ANALYZER)
+    assert ranges == list(map(list, expected))
 
 
 def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:
@@ -733,10 +733,10 @@ def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:
     (tmp_path / "link.js").symlink_to("/etc/hostname")
     (tmp_path / "widget").mkdir()
     (tmp_path / "widget" / "w.js").write_text("c")
-    found = static_files(tmp_path)
-    assert set(found) == {"/", "/index.html", "/widget/w.js"}
-    assert found["/widget/w.js"].is_embedded
-    assert not found["/"].is_embedded
+    files = static_files(tmp_path)
+    assert set(files) == {"/", "/index.html", "/widget/w.js"}
+    assert files["/widget/w.js"].is_embedded
+    assert not files["/"].is_embedded
 
 
 @pytest.mark.parametrize("host", ["https://a.example", "a.example/", "a example", "::1", "bücher.example", ""])

@@ -34,8 +34,8 @@ BASE = RamnSettings(has_mismatch=False, alpha=0)
 
 def text(words: str, *states: Sequence[float]) -> WordStates:
     own = tuple(words.split())
-    found = np.array(states, np.float32).reshape(len(own), len(states[0]) if states else 1)
-    return WordStates(own, np.zeros(len(own), np.int64), found)
+    rows = np.array(states, np.float32).reshape(len(own), len(states[0]) if states else 1)
+    return WordStates(own, np.zeros(len(own), np.int64), rows)
 
 
 def random_text(words: str, seed: int) -> WordStates:
@@ -65,22 +65,22 @@ def frequencies(words: Sequence[str]) -> NDArray[np.integer]:
 def by_the_paper(query: WordStates, candidate: WordStates, rank: int, settings: RamnSettings) -> float:
     """Return log g(q, Q) by equations 10 to 19, word by word."""
     total = sum(max(COUNTS.get(word, 0), 1) for word in query.words)
-    found = log(1 - settings.alpha * rank)
+    score = log(1 - settings.alpha * rank)
     for word, state in zip(query.words, query.states, strict=True):
         match = max([float(state @ other) for other in candidate.states], default=0.0)
-        found += log(max(match, settings.floor))
+        score += log(max(match, settings.floor))
         if settings.has_mismatch and word not in candidate.words:
-            found += log(max(COUNTS.get(word, 0), 1) / total)
-    return found
+            score += log(max(COUNTS.get(word, 0), 1) / total)
+    return score
 
 
 def test_the_papers_example_of_the_reduced_vector() -> None:
     words = "we propose an unsupervised model"
     counts = dict(zip(words.split(), (5401, 75, 4221, 8, 295), strict=True))
     query, candidate = random_text(words, 1), random_text("we propose a supervised model", 2)
-    found = compare(query, [candidate], lambda asked: np.array([counts.get(word, 1) for word in asked]))
-    assert found.importance.round(4).tolist() == [0.5401, 0.0075, 0.4221, 0.0008, 0.0295]
-    assert found.occurs[:, 0].tolist() == [True, True, False, False, True]
+    comparison = compare(query, [candidate], lambda words: np.array([counts.get(word, 1) for word in words]))
+    assert comparison.importance.round(4).tolist() == [0.5401, 0.0075, 0.4221, 0.0008, 0.0295]
+    assert comparison.occurs[:, 0].tolist() == [True, True, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,12 @@ def test_the_papers_example_of_the_reduced_vector() -> None:
 )
 def test_each_layer_is_that_of_the_paper(settings: RamnSettings) -> None:
     ranks = np.array([3, 1, 4, 2])
-    found = log_scores(compare(QUERY, CANDIDATES, frequencies), ranks, settings)
-    expected = [by_the_paper(QUERY, one, rank, settings) for one, rank in zip(CANDIDATES, ranks.tolist(), strict=True)]
-    assert found.tolist() == pytest.approx(expected, rel=1e-5)
+    scores = log_scores(compare(QUERY, CANDIDATES, frequencies), ranks, settings)
+    expected = [
+        by_the_paper(QUERY, candidate, rank, settings)
+        for candidate, rank in zip(CANDIDATES, ranks.tolist(), strict=True)
+    ]
+    assert scores.tolist() == pytest.approx(expected, rel=1e-5)
     assert importance(np.array([0, 1, 98])).tolist() == [0.01, 0.01, 0.98], "an unknown word is as the rarest"
 
 
@@ -103,9 +106,9 @@ def test_a_word_that_is_missing_costs_more_the_rarer_it_is() -> None:
     compared = compare(query, candidates, frequencies)
     lacks_router, lacks_a, lacks_none = per_word(query, compared, np.ones(3, int), BASE).tolist()
     assert lacks_router == lacks_a == lacks_none
-    found = per_word(query, compared, np.ones(3, int), replace(BASE, has_mismatch=True))
-    assert found[0] < found[1] < found[2]
-    assert found[0] == pytest.approx((2 / 102) ** 0.5)  # of two factors 1 · 1 and 1 · 2/102, per word
+    scores = per_word(query, compared, np.ones(3, int), replace(BASE, has_mismatch=True))
+    assert scores[0] < scores[1] < scores[2]
+    assert scores[0] == pytest.approx((2 / 102) ** 0.5)  # of two factors 1 · 1 and 1 · 2/102, per word
 
 
 def test_similarities_of_zero_or_less_count_as_the_floor() -> None:
@@ -119,8 +122,8 @@ def test_similarities_of_zero_or_less_count_as_the_floor() -> None:
 
 def test_a_query_without_words_is_ranked_as_the_search_did() -> None:
     settings = RamnSettings()
-    found = log_scores(compare(text(""), CANDIDATES, frequencies), np.array([2, 1, 4, 3]), settings)
-    assert np.argsort(-found).tolist() == [1, 0, 3, 2]
+    scores = log_scores(compare(text(""), CANDIDATES, frequencies), np.array([2, 1, 4, 3]), settings)
+    assert np.argsort(-scores).tolist() == [1, 0, 3, 2]
     assert log_scores(compare(QUERY, [], frequencies), np.array([], int), settings).tolist() == []
     empty = log_scores(compare(QUERY, [text("")] * 2, frequencies), np.array([1, 2]), settings)
     assert np.isfinite(empty).all()
@@ -138,8 +141,8 @@ def test_signed_scores_are_in_the_order_of_the_products() -> None:
     """Matches of 2, 3, 5, 2 and 3 at R of 0.9, 0.5, 0, -1 and -0.5."""
     matches, factors = np.array([2.0, 3.0, 5.0, 2.0, 3.0]), np.array([0.9, 0.5, 0.0, -1.0, -0.5])
     with np.errstate(divide="ignore"):
-        found = in_order(np.log(np.abs(matches * factors)), factors)
-    assert np.argsort(-found).tolist() == np.argsort(-(matches * factors)).tolist() == [0, 1, 2, 4, 3]
+        scores = in_order(np.log(np.abs(matches * factors)), factors)
+    assert np.argsort(-scores).tolist() == np.argsort(-(matches * factors)).tolist() == [0, 1, 2, 4, 3]
     assert in_order(np.array([-5.0, -np.inf]), np.array([0.0, 0.0])).tolist() == [0.0, 0.0]
 
 
@@ -153,9 +156,9 @@ def test_settings_out_of_range_are_refused() -> None:
         {"similarity": "l2"},
         {"rank_factor": "position"},
     ]
-    for one in wrong:
+    for values in wrong:
         with pytest.raises(SettingError):
-            RamnSettings(**one)
+            RamnSettings(**values)
 
 
 def test_no_candidate_of_a_query_with_words_comes_to_zero() -> None:
