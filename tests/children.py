@@ -27,7 +27,7 @@ def in_child(work: Callable[[], object]) -> int:
 
 def printed_by(module: str, function: str, folder: Path) -> str:
     """Call a test module's function with a folder, in a process that has no threads; return what it prints."""
-    told = subprocess.run(
+    child = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -40,5 +40,5 @@ def printed_by(module: str, function: str, folder: Path) -> str:
         text=True,
         check=False,
     )
-    assert told.returncode == 0, told.stdout
-    return told.stdout
+    assert child.returncode == 0, child.stdout
+    return child.stdout

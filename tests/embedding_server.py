@@ -85,14 +85,14 @@ class _Handler(BaseHTTPRequestHandler):
     server: EmbeddingServer
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with self.server.guard:
-            self.server.requests.append((self.path, dict(self.headers), asked))
+            self.server.requests.append((self.path, dict(self.headers), request))
             failure = self.server.plan.pop(0) if self.server.plan else ""
             self.server.on_request(len(self.server.requests))
         if self.path.endswith("/rerank"):
-            return self._rerank(asked, failure)
-        texts = asked["input"]
+            return self._rerank(request, failure)
+        texts = request["input"]
         if len(texts) > self.server.most_texts:
             return self._say(413, b"too large")
         if failure == "nothing":
@@ -116,10 +116,10 @@ class _Handler(BaseHTTPRequestHandler):
             rows[0] = rows[0][:-1]
         return self._say(200, json.dumps(self._shaped(rows)).encode())
 
-    def _rerank(self, asked: Any, failure: str) -> None:
+    def _rerank(self, request: Any, failure: str) -> None:
         """Say how many words of each text the query has, among those that it has."""
-        texts = asked["documents"]
-        words = set(asked["query"].lower().split())
+        texts = request["documents"]
+        words = set(request["query"].lower().split())
         scores = [len(words & set(text.lower().split())) / len(text.split()) for text in texts]
         if failure == "nothing":
             self.close_connection = True

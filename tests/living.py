@@ -106,14 +106,14 @@ def _kill(state: State, forum: Forum, after: int) -> None:
     left = [after]
 
     def counted(inner: Any) -> Any:
-        def call(*given: Any, **named: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
             left[0] -= 1
             if left[0] == 1:
                 raise Killed
-            found = inner(*given, **named)
+            outcome = inner(*arguments, **named)
             if left[0] <= 0:
                 raise Killed
-            return found
+            return outcome
 
         return call
 
@@ -124,26 +124,26 @@ def _kill(state: State, forum: Forum, after: int) -> None:
 
 def compared(folder: Path, wanted: dict[str, Thread]) -> list[str]:
     """Return how a forum differs from these threads."""
-    found: list[str] = []
+    differences: list[str] = []
     with Forum.open(folder) as forum:
-        held = {question.id: question for question in forum.questions()}
+        questions = {question.id: question for question in forum.questions()}
         links: dict[str, set[Any]] = {}
         for link in forum.store.links():
             links.setdefault(link.source_id, set()).add(link)
-        for one in held.keys() | wanted.keys():
-            if one not in wanted or one not in held:
-                found.append(f"{one}: {'should be gone' if one in held else 'is missing'}")
+        for identifier in questions.keys() | wanted.keys():
+            if identifier not in wanted or identifier not in questions:
+                differences.append(f"{identifier}: {'should be gone' if identifier in questions else 'is missing'}")
                 continue
-            thread = wanted[one]
-            if held[one] != thread.question:
-                found.append(f"{one}: {held[one]} is not {thread.question}")
-            if (answers := {a.id: a for a in forum.answers(one)}) != {a.id: a for a in thread.answers}:
-                found.append(f"{one}: answers {answers} are not {thread.answers}")
-            if links.get(one, set()) != {link for link in thread.links if link.target_id in wanted}:
-                found.append(f"{one}: links {links.get(one)} are not {thread.links}")
+            thread = wanted[identifier]
+            if questions[identifier] != thread.question:
+                differences.append(f"{identifier}: {questions[identifier]} is not {thread.question}")
+            if (answers := {a.id: a for a in forum.answers(identifier)}) != {a.id: a for a in thread.answers}:
+                differences.append(f"{identifier}: answers {answers} are not {thread.answers}")
+            if links.get(identifier, set()) != {link for link in thread.links if link.target_id in wanted}:
+                differences.append(f"{identifier}: links {links.get(identifier)} are not {thread.links}")
         if forum.indexes.behind():
-            found.append(f"searches do not see {forum.indexes.behind()} changes")
-    return found
+            differences.append(f"searches do not see {forum.indexes.behind()} changes")
+    return differences
 
 
 @contextmanager

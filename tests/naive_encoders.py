@@ -122,15 +122,15 @@ def naive_attention(config: EncoderConfig, arrays: Arrays, words: list[Vector]) 
     d, states = config.hidden_size, [np.array(word) for word in words]
     for layer in range(1, config.layers + 1):
         to_query, to_key, to_value = exact[f"attention_{layer}"].reshape(3, d, d)
-        found = []
+        layer_states = []
         for word in states:
             weights = [math.exp((to_query @ word) @ (to_key @ other) / math.sqrt(d)) for other in states]
             seen = sum(weight * (to_value @ other) for weight, other in zip(weights, states, strict=True))
             mixed = naive_norm(seen / sum(weights) + word, exact[f"attention_norm_{layer}"])
             inner = [max(0.0, value) for value in exact[f"inner_{layer}"] @ mixed + exact[f"inner_bias_{layer}"]]
             outer = exact[f"outer_{layer}"] @ np.array(inner) + exact[f"outer_bias_{layer}"]
-            found.append(naive_norm(outer + mixed, exact[f"outer_norm_{layer}"]))
-        states = found
+            layer_states.append(naive_norm(outer + mixed, exact[f"outer_norm_{layer}"]))
+        states = layer_states
     return [state.tolist() for state in states], []
 
 

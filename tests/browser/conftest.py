@@ -132,11 +132,11 @@ def accessibility_wrongs(page: Page) -> list[str]:
     wrongs: list[str] = []
     for scheme, kind, rules in (("light", "tag", RULES), ("dark", "rule", ["color-contrast"])):
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        found = Axe().run(page, options={"runOnly": {"type": kind, "values": rules}})
-        assert kind == "tag" or found.response["passes"] or found.response["violations"], "no contrast was looked at"
+        report = Axe().run(page, options={"runOnly": {"type": kind, "values": rules}})
+        assert kind == "tag" or report.response["passes"] or report.response["violations"], "no contrast was looked at"
         wrongs += [
             f"{scheme}, {violation['id']}: {node['target']} {node['failureSummary']}"
-            for violation in found.response["violations"]
+            for violation in report.response["violations"]
             for node in violation["nodes"]
         ]
     return wrongs

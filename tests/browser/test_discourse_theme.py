@@ -55,7 +55,7 @@ def discourse(opened: Opened, foreign: Site, service: str) -> Callable[..., Page
     style = re.sub(r"^//.*$", "", (THEME / "common" / "common.scss").read_text(encoding="utf-8"), flags=re.MULTILINE)
 
     def open_page(language: str = "en", **settings: object) -> Page:
-        values = {name: one["default"] for name, one in SETTINGS.items()}
+        values = {name: setting["default"] for name, setting in SETTINGS.items()}
         page = opened("/healthz")
         page.route("**/lib/api.js", lambda route: route.fulfill(body=API, content_type="text/javascript"))
         page.route("**/askalike.js", lambda route: route.fulfill(path=INITIALIZER, content_type="text/javascript"))
@@ -80,9 +80,9 @@ def test_the_component_says_what_discourse_asks_of_it() -> None:
     assert {"about_url", "license_url"} <= about.keys()
     used = set(re.findall(r"settings\.(\w+)", INITIALIZER.read_text(encoding="utf-8")))
     assert used == set(SETTINGS)
-    for name, one in SETTINGS.items():
-        assert one["type"] in ("string", "bool", "integer", "enum"), name
-        assert one["type"] != "enum" or one["default"] in one["choices"]
+    for name, setting in SETTINGS.items():
+        assert setting["type"] in ("string", "bool", "integer", "enum"), name
+        assert setting["type"] != "enum" or setting["default"] in setting["choices"]
 
 
 def test_each_setting_is_described_in_each_of_the_widgets_languages() -> None:

@@ -132,13 +132,13 @@ def test_who_follows_a_link_with_a_question_walks_its_hits_at_once(opened: Opene
 
 def test_words_of_scripts_without_spaces_are_marked_as_the_service_reads_them(opened: Opened) -> None:
     page = opened()
-    found = page.evaluate(
+    highlighted = page.evaluate(
         """async () => {
           const { pattern } = await import("./modules/marks.js");
           return Array.from("無線LANとWLAN".matchAll(pattern(["lan", "線"])), (match) => match[0]);
         }"""
     )
-    assert found == ["線", "LAN"]
+    assert highlighted == ["線", "LAN"]
 
 
 def test_an_emoji_before_a_matched_word_moves_no_mark(opened: Opened) -> None:
@@ -181,20 +181,20 @@ def test_the_best_answer_unfolds_and_folds_and_stays_open_while_one_types(opened
 
 def test_an_answer_that_is_out_of_date_is_dropped(opened: Opened) -> None:
     page = opened(may_fail=True)
-    held: list[Route] = []
+    routes: list[Route] = []
 
     def hold_the_first(route: Route) -> None:
-        if held:
+        if routes:
             route.continue_()
         else:
-            held.append(route)
+            routes.append(route)
 
     page.route("**/v1/similar", hold_the_first)
     page.fill("#title", "printer prints empty pages")
     page.wait_for_selector(".results[aria-busy=true]")
     ask(page)
     shown = page.locator(".results").inner_text()
-    held[0].continue_()
+    routes[0].continue_()
     page.wait_for_timeout(200)
     assert page.locator(".results").inner_text() == shown
 
@@ -248,13 +248,13 @@ def test_a_device_that_is_offline_is_told_so_and_the_search_goes_on_when_it_is_b
 
 def test_the_page_works_below_a_prefix_that_a_proxy_strips(opened: Opened, service: str) -> None:
     page = opened("/forum/")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    addresses: list[str] = []
+    page.on("request", lambda request: addresses.append(request.url))
     ask(page)
     page.locator(".views a", has_text="Status").click()
     page.wait_for_selector(".tile")
-    assert asked
-    assert [url for url in asked if not url.startswith(f"{service}/forum/")] == []
+    assert addresses
+    assert [url for url in addresses if not url.startswith(f"{service}/forum/")] == []
 
 
 def test_a_question_is_explored_by_its_id_and_by_its_neighbours(opened: Opened) -> None:
@@ -279,10 +279,10 @@ LONG = "<p>A line of a log.</p>" * 400 + "<p><a href='https://far.example/'>far 
 
 def lengthen(route: Route) -> None:
     """Make the body and the answers of a question that is fetched long."""
-    found = route.fetch().json()
-    found["html"] = LONG
-    found["answers"] = [{**answer, "html": LONG, "author": "", "created": None} for answer in found["answers"]]
-    route.fulfill(json=found)
+    shown = route.fetch().json()
+    shown["html"] = LONG
+    shown["answers"] = [{**answer, "html": LONG, "author": "", "created": None} for answer in shown["answers"]]
+    route.fulfill(json=shown)
 
 
 def test_a_long_post_is_folded_until_all_of_it_is_asked_for(opened: Opened) -> None:
@@ -400,8 +400,8 @@ def test_a_verdict_is_undone_by_its_number_and_replaced_by_the_other(opened: Ope
     sent: list[object] = []
 
     def answer(route: Route) -> None:
-        given = route.request.post_data_json
-        sent.append(given.get("number") or given["verdict"])
+        decision = route.request.post_data_json
+        sent.append(decision.get("number") or decision["verdict"])
         route.fulfill(json={"number": len(sent), "made_link": False})
 
     page.route("**/v1/decisions**", answer)

@@ -134,10 +134,10 @@ def test_each_language_has_every_message_and_each_plural_form_that_it_needs(open
       const named = (one) => Object.fromEntries(one.map((message, place) => [names[place], message]));
       return Object.entries(words).map(([name, one]) => [name, named(one), forms(name)]);
     }}"""
-    found = {name: (words, forms) for name, words, forms in opened().evaluate(read)}
-    assert tuple(found) == LANGUAGES
-    english = found["en"][0]
-    for language, (words, forms) in found.items():
+    texts_of = {name: (words, forms) for name, words, forms in opened().evaluate(read)}
+    assert tuple(texts_of) == LANGUAGES
+    english = texts_of["en"][0]
+    for language, (words, forms) in texts_of.items():
         assert list(words) == list(english)
         assert len(words["likely"]) == len(set(words["likely"])) == 4
         for name, said in words.items():
@@ -150,7 +150,7 @@ def test_each_language_has_every_message_and_each_plural_form_that_it_needs(open
                 unnumbered = {"zero", "one", "two"} if language == "ar" else set()  # its words say how many
                 assert {form for form, text in said.items() if text.count("#") != 1} == unnumbered
     for name in ("head", "accepted", "helped", "hide", "tab"):
-        assert len({words[name] for words, _ in found.values()}) == len(LANGUAGES), name
+        assert len({words[name] for words, _ in texts_of.values()}) == len(LANGUAGES), name
 
 
 @pytest.mark.parametrize(

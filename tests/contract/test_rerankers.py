@@ -28,7 +28,9 @@ class SharedWords:
 
     def score(self, query: Question, questions: Sequence[Question]) -> np.ndarray:
         words = set(query.title.split())
-        return np.array([len(words & set(f"{one.title} {one.body}".split())) for one in questions], dtype=np.int64)
+        return np.array(
+            [len(words & set(f"{question.title} {question.body}".split())) for question in questions], dtype=np.int64
+        )
 
 
 @pytest.fixture(params=["object", "endpoint"])
@@ -41,11 +43,11 @@ def reranker(request: pytest.FixtureRequest) -> Iterator[Reranker]:
 
 
 def test_each_question_has_a_finite_score_in_its_place_whatever_is_beside_it(reranker: Reranker) -> None:
-    query, held = as_question(QUERY), [one for one in QUESTIONS if one.title]
-    together = checked_scores(reranker, query, held)
+    query, questions = as_question(QUERY), [question for question in QUESTIONS if question.title]
+    together = checked_scores(reranker, query, questions)
     assert np.isfinite(together).all()
-    assert together == [checked_scores(reranker, query, [one])[0] for one in held]
-    assert checked_scores(reranker, query, held[::-1]) == together[::-1]
+    assert together == [checked_scores(reranker, query, [question])[0] for question in questions]
+    assert checked_scores(reranker, query, questions[::-1]) == together[::-1]
     assert max(together) == together[1]
 
 

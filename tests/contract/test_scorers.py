@@ -25,7 +25,7 @@ def scorer(request: pytest.FixtureRequest) -> JoinedTerms:
 
 def test_a_batch_gives_what_one_by_one_gives(scorer: JoinedTerms) -> None:
     together = scorer.score(QUESTIONS[0], QUESTIONS)
-    alone = [scorer.score(QUESTIONS[0], [one])[0] for one in QUESTIONS]
+    alone = [scorer.score(QUESTIONS[0], [question])[0] for question in QUESTIONS]
     assert together.shape == (len(QUESTIONS),)
     np.testing.assert_allclose(together, alone, rtol=1e-12)
 

@@ -90,12 +90,12 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, kind: str, name: str
 def test_the_model_gives_the_vectors_of_the_network(
     tmp_path: Path, name: str, reads: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[TextNetwork] = []
+    networks: list[TextNetwork] = []
 
     class Kept(TextNetwork):
-        def __init__(self, *given: Any, **chosen: Any) -> None:
-            super().__init__(*given, **chosen)
-            made.append(self)
+        def __init__(self, *arguments: Any, **chosen: Any) -> None:
+            super().__init__(*arguments, **chosen)
+            networks.append(self)
 
     monkeypatch.setattr(encoder_module, "TextNetwork", Kept)
     data = tiny_data()
@@ -106,7 +106,7 @@ def test_the_model_gives_the_vectors_of_the_network(
     questions = [*data.dev["tiny"].questions, Question("unseen", "how unseen words", "<p>t0a</p>", "html")]
     model = train_encoder(chosen, data, TrainingRun(tmp_path))
     texts = model_texts(model, questions)
-    expected = made[0].all_questions(texts)
+    expected = networks[0].all_questions(texts)
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(model.encode(questions), expected, atol=1e-5)
     model.save(tmp_path / "model")

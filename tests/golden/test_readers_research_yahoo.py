@@ -227,11 +227,11 @@ def test_a_thread_with_a_very_long_answer_is_read_and_one_beyond_the_limit_is_re
     limit = csv.field_size_limit(131_072)  # whatever another reader raised it to
     try:
         context = ReadContext()
-        found = list(YahooThreadsReader().read(file, context))
+        records = list(YahooThreadsReader().read(file, context))
     finally:
         csv.field_size_limit(limit)
-    assert [record.title for record in found if isinstance(record, Question)] == ["Why 0?", "Why 2?"]
-    assert [len(record.body) for record in found if isinstance(record, Answer)] == [200_000, 9]
+    assert [record.title for record in records if isinstance(record, Question)] == ["Why 0?", "Why 2?"]
+    assert [len(record.body) for record in records if isinstance(record, Answer)] == [200_000, 9]
     (reject,) = context.rejects.first
     assert (reject.line, reject.reason) == (3, "a cell of 5,000,003 characters, at most 4,194,304 are read")
 

@@ -43,7 +43,10 @@ def questions(count: int = 90) -> list[Question]:
 
 
 def write(path: Path, listed: list[Question]) -> Path:
-    rows = [{"id": one.id, "title": one.title, "body": one.body or None, "markup": one.markup} for one in listed]
+    rows = [
+        {"id": question.id, "title": question.title, "body": question.body or None, "markup": question.markup}
+        for question in listed
+    ]
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     return path
 
@@ -57,25 +60,25 @@ def files(tmp_path: Path) -> list[Path]:
 @pytest.fixture(scope="module")
 def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
     """A forum with what its people have said of its questions."""
-    with Forum.create(tmp_path_factory.mktemp("batch") / "forum") as made:
-        made.add(questions())
-        made.encode()
-        made.judge("q0", "q48", "different", "eva")
-        made.judge("empty", "q5", "duplicate", "eva")
-        made.store.put_links([Link("q6", "q89", "duplicate")])
-        made.store.add_answers([Answer("a", "q7", "Turn it off and on again.", is_accepted=True)])
-        made.pairs.compare()
-        yield made
+    with Forum.create(tmp_path_factory.mktemp("batch") / "forum") as forum:
+        forum.add(questions())
+        forum.encode()
+        forum.judge("q0", "q48", "different", "eva")
+        forum.judge("empty", "q5", "duplicate", "eva")
+        forum.store.put_links([Link("q6", "q89", "duplicate")])
+        forum.store.add_answers([Answer("a", "q7", "Turn it off and on again.", is_accepted=True)])
+        forum.pairs.compare()
+        yield forum
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
     return list(parquet.read_table(path).to_pylist())
 
 
-def check_same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+def check_same(written: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
     """Check that rows are the same but for the last bits of numbers, which depend on batches and processors."""
     assert expected
-    for row, other in zip(found, expected, strict=True):
+    for row, other in zip(written, expected, strict=True):
         assert row.keys() == other.keys()
         for name, value in row.items():
             assert value == pytest.approx(other[name], abs=1e-3)
@@ -109,7 +112,7 @@ def test_vectors_are_those_of_the_forum(files: list[Path], forum: Forum, tmp_pat
     done = batch.encode(files, tmp_path / "out", workers=1)
     assert (done.questions, done.count) == (92, 92)
     ids, vectors = forum.models.vectors()
-    assert [row["id"] for row in rows(done.path)] == ids == [one.id for one in questions()]
+    assert [row["id"] for row in rows(done.path)] == ids == [question.id for question in questions()]
     np.testing.assert_allclose([row["vector"] for row in rows(done.path)], vectors, atol=0.01)
 
 
@@ -183,9 +186,9 @@ def test_another_machine_reads_a_copy_of_the_forum(
     packed = msgspec.msgpack.encode(part)
     copy_forum(forum.path, tmp_path / "copy")
     order = Order(tmp_path.parent.name, task.module, task.order, True, "elsewhere", str(tmp_path / "copy"))
-    found, message, _ = run_part(order, packed)
+    content, message, _ = run_part(order, packed)
     assert not message
-    assert task.unpack(found) == task.run(part)
+    assert task.unpack(content) == task.run(part)
     shutil.rmtree(tmp_path / "copy")
     _, message, hint = run_part(order._replace(name=f"{order.name}-2"), packed)
     assert str(tmp_path / "copy") in message
@@ -206,7 +209,7 @@ def test_a_cluster_that_is_not_there_is_named_at_once(
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "told"),
+    ("change", "error", "message"),
     [
         ({"cluster": "dask"}, SettingError, "no cluster 'dask'"),
         ({"workers": 0}, SettingError, "at least 1"),
@@ -214,17 +217,17 @@ def test_a_cluster_that_is_not_there_is_named_at_once(
     ],
 )
 def test_wrong_arguments_are_named(
-    files: list[Path], tmp_path: Path, change: dict[str, Any], error: type[Exception], told: str
+    files: list[Path], tmp_path: Path, change: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         batch.encode(files, tmp_path / "out", **change)
 
 
 def test_what_cannot_be_a_batch_is_named(files: list[Path], forum: Forum, tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
     (tmp_path / "empty").mkdir()
-    for source, told in (("no.parquet", "no Parquet file"), ("bad.parquet", "bad.parquet"), ("empty", "no Parquet")):
-        with pytest.raises(InputError, match=told):
+    for source, message in (("no.parquet", "no Parquet file"), ("bad.parquet", "bad.parquet"), ("empty", "no Parquet")):
+        with pytest.raises(InputError, match=message):
             batch.encode(tmp_path / source, tmp_path / "a", workers=1)
     with pytest.raises(SettingError, match="its own model"):
         batch.encode(forum.path, tmp_path / "b", model="general")

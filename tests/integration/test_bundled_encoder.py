@@ -53,9 +53,9 @@ def test_the_search_finds_a_question_that_shares_no_content_word(homenet: Forum,
 
 
 def test_explain_shows_the_sum_of_which_a_probability_is_made(homenet: Forum, run: Run) -> None:
-    asked = ("search", homenet.path, "Zoom stutters when my wife uploads photos", "-k", "1")
-    (hit,) = run(*asked, "--json").json
-    shown = " ".join(run(*asked, "--explain").out.split())
+    words = ("search", homenet.path, "Zoom stutters when my wife uploads photos", "-k", "1")
+    (hit,) = run(*words, "--json").json
+    shown = " ".join(run(*words, "--explain").out.split())
     (share, total, terms), *others = re.findall(r"([\d.]+)% = σ\(([-+.\d]+)\): (.+?) (?:accepted )?answer:", shown)
     addends = {name: float(part) for name, part in re.findall(r"([a-z' ]+) ([-+][.\d]+)", terms)}
     assert not others

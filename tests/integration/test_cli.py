@@ -27,8 +27,8 @@ def test_demo_indexes_answers_three_questions_and_says_what_next(run: Run, tmp_p
     for question in QUESTIONS:
         assert question in done.out
     assert "Try next" in done.out
-    found = run("demo", "--into", tmp_path / "demo.forum", "--json").json
-    assert [hits[0]["question"]["id"] for hits in found.values()] == ["q1005", "q1136", "q1028"]
+    hits_of = run("demo", "--into", tmp_path / "demo.forum", "--json").json
+    assert [hits[0]["question"]["id"] for hits in hits_of.values()] == ["q1005", "q1136", "q1028"]
 
 
 def test_commands_to_copy_are_found_as_they_are_written(
@@ -159,9 +159,9 @@ def test_a_filter_that_no_question_satisfies_is_named(
 ) -> None:
     title = "the of and" if "--body" in words else "printer"
     assert run("search", homenet, title, *words).out.startswith(said)
-    found = run("search", homenet, title, *words, "--json")
-    assert found.json == []
-    assert (f"note: {said}" in found.err.replace("\n", " ")) == said.startswith("No question")
+    output = run("search", homenet, title, *words, "--json")
+    assert output.json == []
+    assert (f"note: {said}" in output.err.replace("\n", " ")) == said.startswith("No question")
 
 
 def test_score_prints_means_and_the_paired_test(run: Run, tmp_path: Path) -> None:
@@ -169,11 +169,11 @@ def test_score_prints_means_and_the_paired_test(run: Run, tmp_path: Path) -> Non
     gold.write_text("q1 0 a 1\nq1 0 b 0\nq2 0 c 1\nq2 0 d 0\n", encoding="utf-8")
     good.write_text("q1 Q0 a 1 2 t\nq1 Q0 b 2 1 t\nq2 Q0 c 1 2 t\nq2 Q0 d 2 1 t\n", encoding="utf-8")
     bad.write_text("q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 d 1 2 t\nq2 Q0 c 2 1 t\n", encoding="utf-8")
-    found = run("score", "--protocol", "trec", gold, good, "--against", bad, "--json").json
-    assert (found["map"], found["mrr"], found["p@1"], found["queries"]) == (1.0, 1.0, 1.0, 2)
-    assert found["against"]["map"] == 0.5
-    assert "by_query" not in found
-    assert found["comparison"][0]["p_value"] == 0.5  # two queries have four sign patterns, two as extreme
+    report = run("score", "--protocol", "trec", gold, good, "--against", bad, "--json").json
+    assert (report["map"], report["mrr"], report["p@1"], report["queries"]) == (1.0, 1.0, 1.0, 2)
+    assert report["against"]["map"] == 0.5
+    assert "by_query" not in report
+    assert report["comparison"][0]["p_value"] == 0.5  # two queries have four sign patterns, two as extreme
     shown = run("score", "--protocol", "trec", gold, good, "--against", bad)
     assert "100.00" in shown.out
     assert "p = 0.5000" in shown.out
@@ -184,10 +184,10 @@ def test_score_counts_what_its_means_do_not_show_and_has_values_by_query(run: Ru
     gold.write_text("q1 0 a 1\nq1 0 b 1\nq2 0 c 0\nq3 0 d 1\n", encoding="utf-8")
     ranked.write_text("q1 Q0 x 1 3 t\nq1 Q0 a 2 2 t\nq1 Q0 y 3 1 t\nq2 Q0 c 1 1 t\nq9 Q0 a 1 1 t\n", encoding="utf-8")
     words = ("score", "--protocol", "trec", gold, ranked, "--measure", "mrr")
-    found = run(*words, "--json", "--by-query").json
-    assert (found["unjudged_queries"], found["unjudged_documents"], found["relevant_not_ranked"]) == (1, 2, 2)
-    assert (found["missing"], found["without_positives"], found["left_out"]) == (1, 1, 0)
-    assert found["by_query"] == {"mrr": {"q1": 0.5, "q2": 0.0, "q3": 0.0}}
+    report = run(*words, "--json", "--by-query").json
+    assert (report["unjudged_queries"], report["unjudged_documents"], report["relevant_not_ranked"]) == (1, 2, 2)
+    assert (report["missing"], report["without_positives"], report["left_out"]) == (1, 1, 0)
+    assert report["by_query"] == {"mrr": {"q1": 0.5, "q2": 0.0, "q3": 0.0}}
     assert "note: ranked documents without a judgement, not relevant: 2" in run(*words).out
     assert "add --json" in run(*words, "--by-query").err
 
@@ -195,10 +195,10 @@ def test_score_counts_what_its_means_do_not_show_and_has_values_by_query(run: Ru
 def test_evaluate_ranks_the_forums_own_duplicates(run: Run, homenet: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     assert "cannot be written to" in run("evaluate", homenet, "--save", tmp_path / "file").err
-    found = run("evaluate", homenet, "--save", tmp_path / "runs", "--json").json
-    assert found["retrieval"]["systems"]["search"]["queries"] == 60
-    assert found["retrieval"]["systems"]["search"]["recall@100"] > 0.8
-    assert found["rerank"]["systems"]["tfidf"]["map"] > 0.4
+    report = run("evaluate", homenet, "--save", tmp_path / "runs", "--json").json
+    assert report["retrieval"]["systems"]["search"]["queries"] == 60
+    assert report["retrieval"]["systems"]["search"]["recall@100"] > 0.8
+    assert report["rerank"]["systems"]["tfidf"]["map"] > 0.4
     saved = run(
         "score",
         tmp_path / "runs" / "retrieval.qrels",
@@ -209,10 +209,10 @@ def test_evaluate_ranks_the_forums_own_duplicates(run: Run, homenet: Path, tmp_p
         "recall@100",
         "--json",
     ).json
-    assert saved["recall@100"] == pytest.approx(found["retrieval"]["systems"]["search"]["recall@100"])
+    assert saved["recall@100"] == pytest.approx(report["retrieval"]["systems"]["search"]["recall@100"])
     shown = run("evaluate", homenet, "--protocol", "retrieval", "--system", "bm25").out
     assert "Full retrieval" in shown
-    first = round(60 * found["retrieval"]["systems"]["bm25"]["success@1"])
+    first = round(60 * report["retrieval"]["systems"]["bm25"]["success@1"])
     assert f"bm25 puts a question that asks the same first for {first} of 60 queries" in shown
 
 
@@ -323,8 +323,8 @@ def test_the_version_is_shown(run: Run) -> None:
 
 def test_hostile_text_does_not_reach_the_terminal(run: Run, tmp_path: Path) -> None:
     forum = tmp_path / "f"
-    with Forum.create(forum) as made:
-        made.add(Question("h", "zebra \x1b[31mred\x1b]0;title\x07 [bold]x[/bold] ‮rtl", "b"))
+    with Forum.create(forum) as opened:
+        opened.add(Question("h", "zebra \x1b[31mred\x1b]0;title\x07 [bold]x[/bold] ‮rtl", "b"))
     shown = run("search", forum, "zebra").out
     assert "\x1b" not in shown
     assert "\x07" not in shown
@@ -348,5 +348,5 @@ def test_an_archive_of_links_is_taken_into_a_forum_and_makes_none_alone(run: Run
     assert "index the questions first" in alone.err
     assert run("index", questions, "--into", forum).code == 0
     assert run("index", links, "--into", forum, "--json").json["links"]["added"] == 1
-    found = run("search", forum, "one", "--json").json[0]
-    assert (found["question"]["id"], found["via"]["id"]) == ("2", "1")
+    hit = run("search", forum, "one", "--json").json[0]
+    assert (hit["question"]["id"], hit["via"]["id"]) == ("2", "1")

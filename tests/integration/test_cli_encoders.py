@@ -32,7 +32,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     path = tmp_path / "archive.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in ARCHIVE))
+    path.write_text("".join(json.dumps(record) + "\n" for record in ARCHIVE))
     return path
 
 
@@ -87,8 +87,8 @@ def test_a_model_in_a_folder_encodes_and_nothing_anew_when_the_folder_has_moved(
     assert "3 questions are encoded by the model sentence-transformers:small@" in " ".join(done.out.split())
     assert run("search", forum, "wifi drops every evening", "--json").json[0]["question"]["id"] == "wifi"
     (tmp_path / "before").rename(tmp_path / "after")
-    found = run("search", forum, "printer", "--json")
-    assert "there is no encoder at" in found.json[0]["notice"]
+    output = run("search", forum, "printer", "--json")
+    assert "there is no encoder at" in output.json[0]["notice"]
     read: list[str] = []
     encode = Transformer.encode_document
     monkeypatch.setattr(

@@ -17,10 +17,10 @@ TITLES = ("Printer is offline after a power cut", "Scanner makes no sound", "How
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    with Forum.create(tmp_path / "a.forum") as made:
+    with Forum.create(tmp_path / "a.forum") as forum:
         for number, title in enumerate(TITLES):
-            made.add([Question(f"{number}{letter}", title, f"<b>{letter}</b> says so.") for letter in "ab"])
-        made.store.add_answers([Answer("x", "1b", "It is broken.", is_accepted=True)])
+            forum.add([Question(f"{number}{letter}", title, f"<b>{letter}</b> says so.") for letter in "ab"])
+        forum.store.add_answers([Answer("x", "1b", "It is broken.", is_accepted=True)])
     return tmp_path / "a.forum"
 
 
@@ -32,10 +32,10 @@ def test_groups_are_printed_with_the_question_to_answer_by_first(run: Run, path:
 
 
 def test_groups_are_told_to_programs_with_their_titles(run: Run, path: Path) -> None:
-    found = run("duplicates", path, "--groups", "--json").json
-    assert sorted(map(sorted, (one["members"] for one in found))) == [["0a", "0b"], ["1a", "1b"], ["2a", "2b"]]
-    assert {tuple(one["titles"]) for one in found} == {(title, title) for title in TITLES}
-    assert {one["canonical"] for one in found} >= {"1b"}
+    groups = run("duplicates", path, "--groups", "--json").json
+    assert sorted(map(sorted, (group["members"] for group in groups))) == [["0a", "0b"], ["1a", "1b"], ["2a", "2b"]]
+    assert {tuple(group["titles"]) for group in groups} == {(title, title) for title in TITLES}
+    assert {group["canonical"] for group in groups} >= {"1b"}
     rows = list(csv.DictReader(io.StringIO(run("duplicates", path, "--groups", "--csv", "--limit", 1).out)))
     assert [row["group"] for row in rows] == ["1", "1"]
     assert rows[0]["id"] == rows[0]["canonical_id"] == rows[1]["canonical_id"]
@@ -47,8 +47,8 @@ def test_groups_take_no_option_of_pairs_alone(run: Run, path: Path) -> None:
 
 
 def test_a_forum_without_groups_says_so(run: Run, tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "b.forum") as made:
-        made.add(Question("a", "Printer is offline"))
+    with Forum.create(tmp_path / "b.forum") as forum:
+        forum.add(Question("a", "Printer is offline"))
     done = run("duplicates", tmp_path / "b.forum", "--groups")
     assert (done.out, done.err) == ("No questions ask the same.\n", "note: --min 0.5 lists less likely pairs too\n")
     assert run("duplicates", tmp_path / "b.forum", "--groups", "--min", 0.5).err == ""

@@ -33,15 +33,15 @@ def test_keys_are_made_shown_and_taken_back(folder: Path, run: Run) -> None:
     assert key.may == "read"
     done = run("keys", folder, "--add", "write", "--json")
     assert done.code == 0
-    made = done.json
-    assert (Keys(folder).get(made["key"]), made["may"]) != (None, "read")
+    added = done.json
+    assert (Keys(folder).get(added["key"]), added["may"]) != (None, "read")
     code, shown, _ = run("keys", folder)
     assert code == 0
     assert "widget" in shown
-    assert made["id"] in shown
+    assert added["id"] in shown
     assert secret not in shown
-    assert run("keys", folder, "--remove", made["id"]).code == 0
-    assert Keys(folder).get(made["key"]) is None
+    assert run("keys", folder, "--remove", added["id"]).code == 0
+    assert Keys(folder).get(added["key"]) is None
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def test_a_service_for_others_needs_a_key(folder: Path, run: Run) -> None:
 
 
 def test_what_is_said_reaches_the_service(folder: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    told: list[ServeSettings] = []
-    monkeypatch.setattr("askalike.server.workers.run", lambda settings, on_start: told.append(settings))
+    served: list[ServeSettings] = []
+    monkeypatch.setattr("askalike.server.workers.run", lambda settings, on_start: served.append(settings))
     said = "--host 0.0.0.0 --port 1 --workers 2 --threads 3 --allow-origin https://a.example --allow-host a.example"
     proxies = "--trusted-proxy 127.0.0.1 --trusted-proxy 10.0.0.0/8"
     more = "--insecure --open-read --rate 5 --timeout 2"
     done = run("serve", folder, *said.split(), *proxies.split(), *more.split())
     assert done.code == 0
-    (settings,) = told
+    (settings,) = served
     assert (settings.host, settings.port, settings.workers) == ("0.0.0.0", 1, 2)
     assert (settings.allow_origins, settings.allow_hosts) == (("https://a.example",), ("a.example",))
     assert (settings.limits.threads, settings.limits.rate, settings.limits.timeout_s) == (3, 5.0, 2.0)
@@ -86,10 +86,10 @@ def test_what_is_said_reaches_the_service(folder: Path, monkeypatch: pytest.Monk
 def test_without_the_extra_the_service_says_how_to_get_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
 
     def lacking(name: str, *more: Any) -> Any:
-        return None if name == "uvicorn" else found(name, *more)
+        return None if name == "uvicorn" else find_spec(name, *more)
 
     monkeypatch.setattr("importlib.util.find_spec", lacking)
     done = run("serve", folder)
@@ -107,6 +107,6 @@ def test_an_address_that_is_taken_is_refused_before_it_is_told(folder: Path, run
         port = taken.getsockname()[1]
         done = run("serve", folder, "--port", port)
         assert done.code == 2
-    told = done.err
-    assert f"nobody can listen at 127.0.0.1, port {port}" in told
-    assert "Ctrl-C" not in told
+    message = done.err
+    assert f"nobody can listen at 127.0.0.1, port {port}" in message
+    assert "Ctrl-C" not in message

@@ -22,8 +22,8 @@ def forum(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("streams")
     (folder / "posts.csv").write_text("id,title\n1,café ☃ and snow\n", encoding="utf-8")
     path = folder / "forum"
-    with Forum.create(path) as made:
-        made.load(folder / "posts.csv")
+    with Forum.create(path) as forum:
+        forum.load(folder / "posts.csv")
     return path
 
 
@@ -65,8 +65,8 @@ def test_a_terminal_without_the_letters_is_given_escapes(forum: Path) -> None:
     done = subprocess.run(called, capture_output=True, check=False, env=environment, timeout=300)
     assert done.returncode == 0
     assert b"caf\\xe9 \\u2603 and snow" in done.stdout
-    found = subprocess.run([*called, "--json"], capture_output=True, check=True, env=environment, timeout=300)
-    assert json.loads(found.stdout)[0]["question"]["title"] == "café ☃ and snow"
+    output = subprocess.run([*called, "--json"], capture_output=True, check=True, env=environment, timeout=300)
+    assert json.loads(output.stdout)[0]["question"]["title"] == "café ☃ and snow"
 
 
 def test_a_path_that_is_no_utf8_is_shown_byte_by_byte(run: Run, tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from askalike.store import ForumLayout, open_store
 @pytest.fixture
 def forum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("askalike.models.encoder_settings.general_folder", lambda: None)
-    with Forum.create(tmp_path / "my.forum") as made:
-        made.add([Question("wifi", "Wifi drops"), Question("printer", "Printer is offline")])
+    with Forum.create(tmp_path / "my.forum") as forum:
+        forum.add([Question("wifi", "Wifi drops"), Question("printer", "Printer is offline")])
     return tmp_path / "my.forum"
 
 
@@ -77,8 +77,8 @@ def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
     assert done.code == 130
     kept = f"stopped; all questions were read; vectors encoded so far are kept in {forum}"
     assert f"{kept}. To go on:\n  askalike encode {forum}\n" in done.err
-    found = run("info", forum, "--json").json
-    assert (found["encoded_by_next_model"], found["not_encoded"], found["questions"]) == (64, 252 - 64, 252)
+    info = run("info", forum, "--json").json
+    assert (info["encoded_by_next_model"], info["not_encoded"], info["questions"]) == (64, 252 - 64, 252)
     assert ["encoded", "by", "next", "model", "64"] in [line.split() for line in run("info", forum).out.splitlines()]
     stop_after(2)
     done = run("encode", forum)
@@ -89,8 +89,8 @@ def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
     assert (done.code, done.err.splitlines()[-1]) == (130, f"  askalike {' '.join(map(str, words))}")
     monkeypatch.setattr(TextQuestions, "encode", real)
     run("encode", forum)
-    found = run("info", forum, "--json").json
-    assert (found["encoded"], found["encoded_by_next_model"], found["not_encoded"]) == (252, 0, 0)
+    info = run("info", forum, "--json").json
+    assert (info["encoded"], info["encoded_by_next_model"], info["not_encoded"]) == (252, 0, 0)
 
 
 def test_building_indexes_anew_that_is_stopped_goes_on(
@@ -185,7 +185,7 @@ def test_errors_say_what_and_what_to_do(
 ) -> None:
     done = run(*(forum if word == "FORUM" else word for word in words))
     assert done.code == code
-    error, told = done.err.splitlines()
+    error, notice = done.err.splitlines()
     assert error.startswith("error: ")
     assert message in error
-    assert hint in told
+    assert hint in notice

@@ -88,12 +88,12 @@ def test_every_route_has_a_method_that_asks_it_over_one_connection(
         getattr(client, name)(*ROUTE_ARGUMENTS.get(name, ()))
     client.health(), client.ready(), client.openapi()
     assert len({id(connection) for *_, connection in sent}) == 1
-    asked = set()
+    requested = set()
     for method, url, _ in sent:
         path = url.partition("?")[0]
         fitting = [route for route in routes if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", route), f"{method} {path}")]
-        asked.add(min(fitting, key=lambda route: route.count("{")))
-    assert asked == routes
+        requested.add(min(fitting, key=lambda route: route.count("{")))
+    assert requested == routes
 
 
 def test_an_answer_with_some_fields_is_read(client: Client) -> None:
@@ -115,11 +115,11 @@ def test_a_connection_is_used_again_and_replaced_where_the_service_has_closed_it
     assert len({id(connection) for *_, connection in sent}) == 1
 
 
-@pytest.mark.parametrize(("asked", "wanted"), [(b"7", 7.0), (b"\xb2", None), (b"", None), (b"soon", None)])
-def test_a_refusal_has_the_seconds_after_which_to_try_again(asked: bytes, wanted: float | None) -> None:
+@pytest.mark.parametrize(("seconds", "wanted"), [(b"7", 7.0), (b"\xb2", None), (b"", None), (b"soon", None)])
+def test_a_refusal_has_the_seconds_after_which_to_try_again(seconds: bytes, wanted: float | None) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        theirs.sendall(b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nRetry-After: " + asked + b"\r\n\r\n")
+        theirs.sendall(b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nRetry-After: " + seconds + b"\r\n\r\n")
         with http.client.HTTPResponse(ours) as answer:
             answer.begin()
             assert _refusal(answer, b"{}").retry_after_s == wanted

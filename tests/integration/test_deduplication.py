@@ -50,13 +50,13 @@ def test_a_minimum_of_1_removes_exact_repeats_alone() -> None:
 
 
 def test_the_oldest_question_is_kept_where_there_are_dates() -> None:
-    asked = [
+    titles = [
         Question("late", OFFLINE, created=datetime(2024, 1, 1, tzinfo=UTC)),
         Question("unknown", OFFLINE),
         Question("early", OFFLINE, created=datetime(2020, 1, 1, tzinfo=UTC)),
     ]
-    result = deduplicate(asked, minimum=1)
-    assert result.kept == [asked[2]]
+    result = deduplicate(titles, minimum=1)
+    assert result.kept == [titles[2]]
     assert [(removal.id, removal.kept_id) for removal in result.removed] == [("late", "early"), ("unknown", "early")]
 
 
@@ -100,9 +100,9 @@ def test_pandas_own_gaps_and_moments_are_read() -> None:
 @pytest.mark.parametrize("library", ["pyarrow", "polars"])
 def test_other_frames_come_back_as_frames(library: str) -> None:
     columns = {"question": [WIFI, EGGS, WIFI], "number": [1, 2, 3]}
-    made: Any = pyarrow.table(columns) if library == "pyarrow" else pytest.importorskip(library).DataFrame(columns)
-    result = deduplicate(made, minimum=1)
-    assert type(result.kept) is type(made)
+    frame: Any = pyarrow.table(columns) if library == "pyarrow" else pytest.importorskip(library).DataFrame(columns)
+    result = deduplicate(frame, minimum=1)
+    assert type(result.kept) is type(frame)
     assert list(result.kept["number"].to_pylist() if library == "pyarrow" else result.kept["number"]) == [1, 2]
 
 
@@ -194,8 +194,10 @@ def test_the_lines_of_a_file_that_are_kept_are_copied_as_they_are(tmp_path: Path
     result = deduplicate(path, minimum=1)
     assert result.kept == tmp_path / "posts.unique.csv"
     assert result.kept.read_bytes() == kept + b"5;Eggs"
-    assert [(one.id, one.kept_id, one.row, one.kept_row) for one in result.removed] == [("4", "01", 3, 0)]
-    assert [(one.row, one.reason) for one in result.unread] == [
+    assert [(removal.id, removal.kept_id, removal.row, removal.kept_row) for removal in result.removed] == [
+        ("4", "01", 3, 0)
+    ]
+    assert [(row.row, row.reason) for row in result.unread] == [
         (1, "3 cells, expected 2"),
         (2, "title and body are empty"),
     ]
@@ -262,9 +264,9 @@ def test_the_command_writes_what_is_kept_and_what_was_removed(run: Run, tmp_path
     (row,) = csv.DictReader(removed.read_text().splitlines())
     assert (row["id"], row["row"], row["kept_id"], row["kept_row"], row["text"]) == ("3", "2", "1", "0", OFFLINE)
     assert run("deduplicate", path, "--removed", tmp_path / "away" / "removed.csv").code == 2
-    found = run("deduplicate", path, "--min", 1, "--column", "title=title", "--json").json
-    assert (found["rows"], found["kept"], found["into"]) == (4, 3, str(tmp_path / "in.unique.csv"))
-    assert (found["removed"][0]["probability"], found["unread"][0]["id"]) == (1.0, "4")
+    report = run("deduplicate", path, "--min", 1, "--column", "title=title", "--json").json
+    assert (report["rows"], report["kept"], report["into"]) == (4, 3, str(tmp_path / "in.unique.csv"))
+    assert (report["removed"][0]["probability"], report["unread"][0]["id"]) == (1.0, "4")
 
 
 def test_python_and_the_command_line_take_the_same_encoder_by_default(run: Run, tmp_path: Path) -> None:

@@ -32,16 +32,18 @@ def _question(number: int) -> Question:
 
 @pytest.fixture(scope="module")
 def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
-    with Forum.create(tmp_path_factory.mktemp("filters") / "a.forum") as made:
-        made.add(map(_question, range(SIZE)))
-        made.store.add_answers(Answer(f"a{number}", f"q{number}", "Restart it.") for number in range(0, SIZE, 3))
-        made.encode()
-        yield made
+    with Forum.create(tmp_path_factory.mktemp("filters") / "a.forum") as forum:
+        forum.add(map(_question, range(SIZE)))
+        forum.store.add_answers(Answer(f"a{number}", f"q{number}", "Restart it.") for number in range(0, SIZE, 3))
+        forum.encode()
+        yield forum
 
 
 def _wanted(filters: Filters) -> set[str]:
-    found = map(_question, range(SIZE))
-    return {one.id for one in found if filters.admits(one, is_answered=int(one.id[1:]) % 3 == 0)}
+    questions = map(_question, range(SIZE))
+    return {
+        question.id for question in questions if filters.admits(question, is_answered=int(question.id[1:]) % 3 == 0)
+    }
 
 
 FLAGS = st.sampled_from([None, True, False])
@@ -62,10 +64,10 @@ FILTERS = st.builds(
 
 @given(filters=FILTERS, k=st.sampled_from([1, 10, SIZE]), ranker=st.sampled_from(["words", "meaning", "probability"]))
 def test_what_satisfies_a_filter_is_found_and_nothing_else(forum: Forum, filters: Filters, k: int, ranker: str) -> None:
-    found = [hit.question.id for hit in forum.similar("printer offline", k=k, filters=filters, ranker=ranker)]
+    ids = [hit.question.id for hit in forum.similar("printer offline", k=k, filters=filters, ranker=ranker)]
     wanted = _wanted(filters)
-    assert set(found) <= wanted
-    assert len(found) == min(k, len(wanted))
+    assert set(ids) <= wanted
+    assert len(ids) == min(k, len(wanted))
 
 
 @pytest.mark.parametrize("ranker", sorted(RANKERS))
@@ -77,7 +79,7 @@ def test_one_question_of_many_is_found_by_what_only_it_satisfies(forum: Forum, r
 def test_after_takes_its_own_moment_in_and_before_leaves_it_out(forum: Forum) -> None:
     moment = FIRST + 10 * DAY
     parts = [Filters(before=moment), Filters(after=moment)]
-    early, late = ({hit.question.id for hit in forum.similar("printer", k=SIZE, filters=one)} for one in parts)
+    early, late = ({hit.question.id for hit in forum.similar("printer", k=SIZE, filters=part)} for part in parts)
     assert "q10" in late - early
     assert not early & late
     assert len(early | late) == sum(_question(number).created is not None for number in range(SIZE))

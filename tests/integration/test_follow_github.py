@@ -233,17 +233,17 @@ def test_a_sweep_whose_place_is_refused_begins_again_once(folder: Path) -> None:
 
 
 def test_a_link_to_another_site_is_not_followed(folder: Path) -> None:
-    asked: list[str] = []
+    paths: list[str] = []
 
     def answer(request: Request) -> Answer:
-        asked.append(request.path)
+        paths.append(request.path)
         link = {"Link": '<http://169.254.169.254/meta?page=2&after=x>; rel="next"'}
-        return 200, link if len(asked) == 1 else {}, b"[]"
+        return 200, link if len(paths) == 1 else {}, b"[]"
 
     with serving(answer) as api:
         site = GitHub(ADDRESS, Pace(0), api=api)
         assert site.sweep(site.sweep(None).cursor).cursor is None
-    assert asked[1] == "/repos/own/name/issues?page=2&after=x"
+    assert paths[1] == "/repos/own/name/issues?page=2&after=x"
 
 
 RENAMED = {"Location": "https://api.github.com/repositories/1300192/issues/1"}

@@ -278,10 +278,10 @@ def test_an_archive_of_rejects_alone_says_the_first(tmp_path: Path) -> None:
         Forum.create(tmp_path / "f") as forum,
         pytest.raises(
             InputError, match=r"contains no questions; 2 records were rejected, the first in a\.jsonl, line 1: "
-        ) as told,
+        ) as refused,
     ):
         forum.load(archive, options=ImportOptions(format="jsonl"))
-    assert told.value.hint == "correct the records, or name the right --format", "a new forum's rejects are not kept"
+    assert refused.value.hint == "correct the records, or name the right --format", "a new forum's rejects are not kept"
 
 
 def test_a_path_that_is_not_utf8_names_its_source_and_makes_no_forum(tmp_path: Path) -> None:
@@ -326,12 +326,12 @@ def test_a_search_takes_a_title_and_says_what_else_was_given(tmp_path: Path) -> 
             forum.pairs.duplicates(80)
 
 
-@pytest.mark.parametrize("given", ["The printer", [("b", "The printer")], [Question("b", "t"), 5], None])
-def test_what_is_no_question_is_not_stored(tmp_path: Path, given: Any) -> None:
+@pytest.mark.parametrize("value", ["The printer", [("b", "The printer")], [Question("b", "t"), 5], None])
+def test_what_is_no_question_is_not_stored(tmp_path: Path, value: Any) -> None:
     with Forum.create(tmp_path / "f") as forum:
         for change in (forum.add, forum.put, forum.edit):
             with pytest.raises(SettingError, match=r"was given \(expected several, each Question"):
-                change(given)
+                change(value)
         assert len(forum) == 0
 
 

@@ -28,18 +28,18 @@ QUESTIONS = [
 
 @pytest.fixture
 def server() -> Iterator[EmbeddingServer]:
-    with serving() as found:
-        yield found
+    with serving() as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for no endpoint between two tries."""
     patience = Patience(tries=4, first_pause_s=0, query_timeout_s=30)
-    made = RemoteEncoder.__init__
+    initialise = RemoteEncoder.__init__
 
-    def hastily(self: RemoteEncoder, *given: object, **named: object) -> None:
-        made(self, *given, **{**named, "patience": patience, "pause": lambda _: None})  # type: ignore[arg-type]
+    def hastily(self: RemoteEncoder, *arguments: object, **named: object) -> None:
+        initialise(self, *arguments, **{**named, "patience": patience, "pause": lambda _: None})  # type: ignore[arg-type]
 
     monkeypatch.setattr(RemoteEncoder, "__init__", hastily)
 
@@ -76,8 +76,8 @@ def test_an_object_has_to_be_given_again_and_words_answer_without_it(tmp_path: P
         assert hit.components.keys() == {"bm25", "bm25_share", "same"}
         assert "found by words alone" in hit.notice
         assert "Forum.open(path, encoder=…)" in hit.notice
-        found = forum.search(Query("wifi"))
-        assert (found.notice, found.ranker, found.has_vectors) == (hit.notice, "probability", False)
+        result = forum.search(Query("wifi"))
+        assert (result.notice, result.ranker, result.has_vectors) == (hit.notice, "probability", False)
         assert hit.likelihood == hit.score
         assert "python:hashes@1" in forum.info().vectors.problem
         with pytest.raises(EncoderError):
@@ -131,7 +131,7 @@ def test_an_endpoint_encodes_a_forum_and_is_asked_for_each_query(tmp_path: Path,
     with Forum.open(tmp_path / "forum") as forum:
         assert server.requests == []  # opening calls nothing
         assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
-        assert [asked["input"] for _, _, asked in server.requests][-1] == ["query: wireless disconnects"]
+        assert [body["input"] for _, _, body in server.requests][-1] == ["query: wireless disconnects"]
         assert forum.indexes.state().model.startswith("openai:small@")
 
 
@@ -250,8 +250,8 @@ def test_a_check_finds_a_forum_of_a_text_encoder_sound_and_damage_of_its_setting
     (place,) = (tmp_path / "forum" / "vectors").glob("*/encoder.json")
     place.write_bytes(place.read_bytes().replace(b"hashes@1", b"hashes@2"))
     ForumLayout(tmp_path / "forum").encoder.write_bytes(b"{")
-    found = Forum.check(tmp_path / "forum").findings
-    assert {(one.part, Path(one.path).name) for one in found} == {
+    findings = Forum.check(tmp_path / "forum").findings
+    assert {(finding.part, Path(finding.path).name) for finding in findings} == {
         ("vectors", "encoder.json"),
         ("files", "encoder.json"),
     }

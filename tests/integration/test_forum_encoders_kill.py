@@ -58,7 +58,7 @@ def test_no_vector_is_wrong_or_missing_after_five_kills_and_failing_requests(tmp
                     process.send_signal(signal.SIGKILL)
                 else:
                     assert process.wait(WAIT_S) == 0
-        sent = sum(len(asked["input"]) for _, _, asked in server.requests)
+        sent = sum(len(body["input"]) for _, _, body in server.requests)
         lost = 128 + 64 + 7 * 32  # not committed, under way, and asked for again
         assert sent <= QUESTIONS + (KILLS + 1) * lost  # what was encoded before a kill was kept
         encoder = server.encoder
@@ -70,9 +70,9 @@ def test_no_vector_is_wrong_or_missing_after_five_kills_and_failing_requests(tmp
         )
         numbers = forum.store.nums_by_id(list(texts))
         (place,) = ForumLayout(path).vectors.glob("*/index")
-        held, found = VectorIndex(place).vectors([numbers[name] for name in texts])
+        nums, vectors = VectorIndex(place).vectors([numbers[name] for name in texts])
         names = {number: name for name, number in numbers.items()}
-        expected = encoder.vectors([texts[names[int(number)]] for number in held])
+        expected = encoder.vectors([texts[names[int(number)]] for number in nums])
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-        assert len(held) == QUESTIONS
-        assert (found * expected).sum(axis=1).min() > 0.9999
+        assert len(nums) == QUESTIONS
+        assert (vectors * expected).sum(axis=1).min() > 0.9999

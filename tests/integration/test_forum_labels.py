@@ -32,8 +32,8 @@ THINGS = ["printer", "router", "clock", "phone", "radio", "lamp", "kettle", "cam
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
     """Return a forum of a hundred pairs that differ in one word of five, and none of which asks the same."""
-    with Forum.create(tmp_path / "f") as made:
-        made.add(
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(
             [
                 Question(f"{thing}-{place}-{side}", f"{thing} {word} every evening in {place}")
                 for thing in THINGS
@@ -41,7 +41,7 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
                 for side, word in (("a", "fails"), ("b", "stops"))
             ]
         )
-        yield made
+        yield forum
 
 
 def labels_of(verdict: object) -> list[tuple[str, str, object]]:
@@ -51,7 +51,7 @@ def labels_of(verdict: object) -> list[tuple[str, str, object]]:
 def test_probabilities_follow_the_labels(forum: Forum) -> None:
     def likely() -> float:
         (hit,) = [
-            one for one in forum.similar("printer fails every evening in attic") if one.question.id.endswith("-b")
+            hit for hit in forum.similar("printer fails every evening in attic") if hit.question.id.endswith("-b")
         ]
         return hit.score
 
@@ -155,16 +155,16 @@ def test_rows_that_say_nothing_are_named(forum: Forum, form: str, tmp_path: Path
         ("printer-attic-a", "printer fails every evening in attic", "1"),
     ]
     names = ("id", "question1", "question2", "is_duplicate")
-    given: Any
+    table: Any
     if form == "frame":
         columns = zip(*[(number, *row) for number, row in enumerate(rows)], strict=True)
-        given = pyarrow.table(dict(zip(names, map(list, columns), strict=True)))
+        table = pyarrow.table(dict(zip(names, map(list, columns), strict=True)))
     else:
-        given = tmp_path / f"pairs.{form}"
+        table = tmp_path / f"pairs.{form}"
         mark = "," if form == "csv" else "\t"
         lines = [names, *((str(number), *row) for number, row in enumerate(rows))]
-        given.write_text("".join(f"{mark.join(line)}\n" for line in lines))
-    report = forum.thresholds.label(given)
+        table.write_text("".join(f"{mark.join(line)}\n" for line in lines))
+    report = forum.thresholds.label(table)
     assert report.pairs == 1
     assert [(unused.row, unused.reason) for unused in report.left_out] == [
         (1, "a question is empty"),
@@ -200,11 +200,11 @@ def test_the_command_shows_the_curve_and_what_is_proved(run: Run, forum: Forum, 
     assert "before the labels, off by " in shown.out
     assert "no minimum promises that 90 % of what is shown are duplicates" in shown.out
     assert "all 100 labelled pairs are duplicates" in shown.out
-    found = run("threshold", forum.path, "--labels", path, "--recall", 0.9, "--json").json
-    assert (found["promise"], found["is_proved"], found["pairs"], found["stored"]) == ("recall", True, 100, 0)
-    assert found["curve"][0]["precision"] == 1.0
-    assert found["before"][0]["judged"] <= 100 >= found["after"][0]["judged"]
-    assert 0 <= found["calibration_error"]["after"] < found["calibration_error"]["before"] <= 1
+    report = run("threshold", forum.path, "--labels", path, "--recall", 0.9, "--json").json
+    assert (report["promise"], report["is_proved"], report["pairs"], report["stored"]) == ("recall", True, 100, 0)
+    assert report["curve"][0]["precision"] == 1.0
+    assert report["before"][0]["judged"] <= 100 >= report["after"][0]["judged"]
+    assert 0 <= report["calibration_error"]["after"] < report["calibration_error"]["before"] <= 1
 
 
 def test_what_the_command_proposes_does_what_the_labels_prove(run: Run, forum: Forum, tmp_path: Path) -> None:

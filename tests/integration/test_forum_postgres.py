@@ -153,7 +153,7 @@ def test_while_the_database_is_away_the_service_answers_503_and_names_it(databas
             assert f"/{name}" in answer.json()["error"]
         allow("true")
         assert client.put("/v1/questions/2", json={"title": "Scanner hums"}).status_code == 200
-        assert {one["id"] for one in client.get("/v1/questions").json()["questions"]} == {"1", "2"}
+        assert {question["id"] for question in client.get("/v1/questions").json()["questions"]} == {"1", "2"}
 
 
 def _written_late(database: str, wait: str) -> tuple[list[int], list[int]]:
@@ -217,8 +217,8 @@ def test_without_the_writers_lock_a_follower_would_miss_changes(database: str) -
 def test_the_lock_of_the_test_is_that_of_writers(database: str) -> None:
     store = PostgresStore.create(database, {})
     with store.write():
-        held = store.rows("SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory'")
-    assert held[0][0] == WRITING
+        locks = store.rows("SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory'")
+    assert locks[0][0] == WRITING
     store.close()
 
 
@@ -245,9 +245,9 @@ def test_a_file_that_names_no_database_is_named(tmp_path: Path, content: str) ->
     "address", ["http://x/y", "postgresql://host", "postgresql://a:secret@host/d", "postgresql://h/d?password=x", "["]
 )
 def test_an_address_that_is_none_or_holds_a_password_is_refused(tmp_path: Path, address: str) -> None:
-    with pytest.raises(SettingError) as found:
+    with pytest.raises(SettingError) as refused:
         Forum.attach(tmp_path / "forum", address)
-    assert "secret" not in str(found.value)
+    assert "secret" not in str(refused.value)
     assert not (tmp_path / "forum").exists()
 
 
@@ -308,8 +308,10 @@ def test_a_changed_row_is_found_by_the_check(database: str, tmp_path: Path) -> N
         forum.add([Question("1", "Wifi drops"), Question("2", "Printer")], links=[Link("1", "2")])
         with psycopg.connect(database, autocommit=True) as connection:
             connection.execute("UPDATE askalike.questions SET title = 'other' WHERE id = '1'")
-    found = check_forum(tmp_path / "forum", SilentProgress())
-    assert any("'1'" in finding.what and "does not hold what was written" in finding.what for finding in found.findings)
+    report = check_forum(tmp_path / "forum", SilentProgress())
+    assert any(
+        "'1'" in finding.what and "does not hold what was written" in finding.what for finding in report.findings
+    )
 
 
 def filled(folder: Path) -> Forum:

@@ -43,8 +43,8 @@ def recipe(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    with Forum.create(tmp_path / "home.forum") as made:
-        made.load(bundled_forum())
+    with Forum.create(tmp_path / "home.forum") as forum:
+        forum.load(bundled_forum())
     return tmp_path / "home.forum"
 
 
@@ -79,10 +79,10 @@ def test_a_new_model_is_compared_with_the_text_encoder_that_answers_and_takes_it
     with serving() as server, Forum.open(home, encoder=server.named) as forum:
         forum.encode()
         monkeypatch.setenv("ASKALIKE_ENCODERS", server.named)
-        found = forum.train(recipe, is_kept=True)
-        assert found.present.startswith("openai:served@")
-        assert found.before is not None
-        assert found.is_taken
+        result = forum.train(recipe, is_kept=True)
+        assert result.present.startswith("openai:served@")
+        assert result.before is not None
+        assert result.is_taken
         assert forum.indexes.state().model == "own (rcnn, 8 dimensions)"
 
 

@@ -52,8 +52,8 @@ def test_a_killed_encoder_leaves_a_forum_that_answers_and_goes_on(tmp_path: Path
         forum.encode()
         expected = {question.id for question in forum.questions() if question.title == "wlan lost"}
         assert set(acknowledged) <= expected
-        found = forum.indexes.ranking(Query("wlan lost", k=1000, ranker="meaning"))
-        assert {identifier for identifier, score in found if score > 0.99} == expected
+        ranking = forum.indexes.ranking(Query("wlan lost", k=1000, ranker="meaning"))
+        assert {identifier for identifier, score in ranking if score > 0.99} == expected
         assert (forum.indexes.state().waiting, forum.indexes.state().next_model) == (0, "")
         assert forum.indexes.state().entries == len(list(forum.questions()))
-    assert len([one for one in ForumLayout(path).vectors.iterdir() if one.is_dir()]) == 1
+    assert len([folder for folder in ForumLayout(path).vectors.iterdir() if folder.is_dir()]) == 1

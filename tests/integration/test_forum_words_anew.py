@@ -126,7 +126,7 @@ def reindex(path: Path, place: int) -> None:
 def look(path: Path, place: int) -> None:
     with Forum.open(path) as forum:
         assert found(forum) == ALL, place
-    assert sorted(one.name for one in path.glob("lexical*")) == ["lexical"]
+    assert sorted(folder.name for folder in path.glob("lexical*")) == ["lexical"]
     assert Forum.check(path).is_sound
 
 
@@ -135,12 +135,12 @@ def count_steps(place: int) -> None:
     left = place
 
     def counting(done: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*given: Any, **named: Any) -> Any:
+        def step(*arguments: Any, **named: Any) -> Any:
             nonlocal left
             left -= 1
             if not left:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return done(*given, **named)
+            return done(*arguments, **named)
 
         return step
 
@@ -151,5 +151,5 @@ def count_steps(place: int) -> None:
 @pytest.mark.slow  # a process is killed at each of its steps
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_killed_process_leaves_what_the_next_one_finishes_wherever_it_is_killed(tmp_path: Path) -> None:
-    told = printed_by("test_forum_words_anew", "kill_at_each_step", tmp_path)
-    assert int(told.split()[-1]) > 8  # so many steps there are to be killed at
+    output = printed_by("test_forum_words_anew", "kill_at_each_step", tmp_path)
+    assert int(output.split()[-1]) > 8  # so many steps there are to be killed at

@@ -33,9 +33,9 @@ def ids(forum: Forum, title: str) -> set[str]:
 
 @pytest.fixture
 def forum(disk: Path) -> Iterator[Forum]:
-    with Forum.create(disk / "f", settings=WORDS) as made:
-        made.add([Question(f"q{number}", f"wifi drops {number}", "text " * 20) for number in range(50)])
-        yield made
+    with Forum.create(disk / "f", settings=WORDS) as forum:
+        forum.add([Question(f"q{number}", f"wifi drops {number}", "text " * 20) for number in range(50)])
+        yield forum
 
 
 def test_a_write_on_a_full_disk_changes_nothing_and_searches_go_on(forum: Forum, disk: Path) -> None:

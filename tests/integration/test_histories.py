@@ -99,8 +99,8 @@ def test_a_forum_of_thousands_answers_as_its_rebuilt_copy(
     tmp_path: Path, data_dir: Path, history: Callable[[Forum, Sequence[Row]], None], encoder: str
 ) -> None:
     with gzip.open(data_dir / "reddit" / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
-        found = [json.loads(line) for line in islice(lines, 2_500)]
-    records = [{name: row[name] for name in ("id", "title", "body", "tags")} for row in found]
+        rows = [json.loads(line) for line in islice(lines, 2_500)]
+    records = [{name: row[name] for name in ("id", "title", "body", "tags")} for row in rows]
     answers = []
     for name, fill in (("old", history), ("new", load)):
         (tmp_path / name).mkdir()

@@ -44,23 +44,23 @@ def start(folder: Path, new: int, last: int = 100_000) -> subprocess.Popen[str]:
 
 
 def expected(steps: int, new: int) -> dict[int, np.ndarray]:
-    held: dict[int, np.ndarray] = {}
+    vectors_of: dict[int, np.ndarray] = {}
     for step in range(1, steps + 1):
         vectors = np.random.default_rng(step).standard_normal((2 * new, 16))
-        held.update(zip(range(new * step, new * (step + 2)), vectors, strict=True))
+        vectors_of.update(zip(range(new * step, new * (step + 2)), vectors, strict=True))
         for num in range(new * (step - 3), new * (step - 3) + new // 2):
-            held.pop(num, None)
-    return held
+            vectors_of.pop(num, None)
+    return vectors_of
 
 
 def holds(index: VectorIndex, steps: int, new: int) -> None:
-    held = expected(steps, new)
-    assert index.numbers().tolist() == sorted(held)
-    _, vectors = index.vectors(sorted(held))
-    unit = np.array([held[num] / np.linalg.norm(held[num]) for num in sorted(held)])
+    vectors_of = expected(steps, new)
+    assert index.numbers().tolist() == sorted(vectors_of)
+    _, vectors = index.vectors(sorted(vectors_of))
+    unit = np.array([vectors_of[num] / np.linalg.norm(vectors_of[num]) for num in sorted(vectors_of)])
     np.testing.assert_allclose(vectors, unit, atol=3e-5)
-    some = sorted(held)[:: max(1, len(held) // 10)]
-    assert [hits[0][0] for hits in index.search([held[num] for num in some], 1)] == some
+    nums = sorted(vectors_of)[:: max(1, len(vectors_of) // 10)]
+    assert [hits[0][0] for hits in index.search([vectors_of[num] for num in nums], 1)] == nums
 
 
 @pytest.mark.parametrize("new", [FEW, MANY])

@@ -51,8 +51,8 @@ class Servers:
     def ask(self, name: str, *statements: str) -> Any:
         with psycopg.connect(self.address(name), autocommit=True) as connection:
             for statement in statements:
-                found = connection.execute(statement)
-            return found.fetchall() if found.description else None
+                cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else None
 
 
 @pytest.fixture
@@ -67,13 +67,13 @@ def servers() -> Iterator[Servers]:
     folder = Path(tempfile.mkdtemp(prefix="askalike-standby-"))
     if os.geteuid() == 0:  # PostgreSQL runs as nobody who may do everything
         shutil.chown(folder, 65534, 65534)
-    made = Servers(folder, programs)
+    servers = Servers(folder, programs)
     try:
-        yield made
+        yield servers
     finally:
         for name in PORTS:
             if (folder / name / "postmaster.pid").exists():
-                subprocess.run([programs / "pg_ctl", "stop", "-m", "immediate", "-D", folder / name], **made.user)
+                subprocess.run([programs / "pg_ctl", "stop", "-m", "immediate", "-D", folder / name], **servers.user)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -122,10 +122,10 @@ def test_what_was_acknowledged_is_on_the_standby_that_is_promoted(
     servers.run("pg_ctl", "promote", "-w", "-D", servers.folder / "standby")
     servers.ask("standby", "ALTER SYSTEM SET synchronous_standby_names = ''", "SELECT pg_reload_conf()")
     assert len(acknowledged) >= LEAST_WRITES
-    with Forum.attach(tmp_path / "there", servers.address("standby", "forum"), settings=SETTINGS) as found:
-        assert {one.id for one in found.questions()} >= set(acknowledged)
+    with Forum.attach(tmp_path / "there", servers.address("standby", "forum"), settings=SETTINGS) as promoted:
+        assert {question.id for question in promoted.questions()} >= set(acknowledged)
         for name in acknowledged[-5:]:
-            [hit] = found.similar(f"floor {name[1:]}", k=1, ranker="words")
+            [hit] = promoted.similar(f"floor {name[1:]}", k=1, ranker="words")
             assert hit.question.id == name
-        found.add(Question("new", "Printer is offline"))
-        assert found.question("new").title == "Printer is offline"
+        promoted.add(Question("new", "Printer is offline"))
+        assert promoted.question("new").title == "Printer is offline"

@@ -53,7 +53,7 @@ def figures(shown: Mapping[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "recorded", json.loads(RECORDED.read_bytes())["runs"], ids=lambda one: "-".join([one["paper"], one["data"][0]])
+    "recorded", json.loads(RECORDED.read_bytes())["runs"], ids=lambda run: "-".join([run["paper"], run["data"][0]])
 )
 def test_rows_have_the_recorded_figures(recorded: dict[str, Any], data_dir: Path, tmp_path: Path, run: Run) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
@@ -86,7 +86,7 @@ def written(runs: Iterable[Mapping[str, Any]]) -> str:
 
     def one(recorded: Mapping[str, Any]) -> str:
         head = json.dumps({name: value for name, value in recorded.items() if name != "found"}).removesuffix("}")
-        rows = ",\n".join(f"  {json.dumps(row)}: {json.dumps(found)}" for row, found in recorded["found"].items())
+        rows = ",\n".join(f"  {json.dumps(row)}: {json.dumps(figures)}" for row, figures in recorded["found"].items())
         return f'{head}, "found": {{\n{rows}\n }}}}'
 
     return '{"runs": [\n ' + ",\n ".join(map(one, runs)) + "\n]}\n"

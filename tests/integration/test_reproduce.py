@@ -43,10 +43,10 @@ def test_json_holds_what_was_found_and_what_was_not_run(
     monkeypatch.setattr("askalike.papers.harness.importlib.util.find_spec", lambda name: None)
     done = run("reproduce", "lei2016", "--data", askubuntu, "--only", "gru", "--out", tmp_path / "out", "--json")
     assert done.code == 0
-    found = done.json["sets"]["askubuntu"]
-    assert found["is_the_papers_data"]
-    assert found["tasks"] == {"askubuntu-dev": 2, "askubuntu-test": 2}
-    first, *others = found["rows"]
+    judged_set = done.json["sets"]["askubuntu"]
+    assert judged_set["is_the_papers_data"]
+    assert judged_set["tasks"] == {"askubuntu-dev": 2, "askubuntu-test": 2}
+    first, *others = judged_set["rows"]
     assert first["found"]["askubuntu-test"]["map"]["mean"] == pytest.approx(2 / 3)
     assert [row["row"] for row in others] == ["gru-last", "gru-mean", "gru-last-pretrained"]
     assert {row["not_run"] for row in others} == {f"training a network needs torch ({install_command('train')})"}
@@ -113,14 +113,14 @@ def test_an_encoders_rows_are_trained_each_once_and_share_word_vectors(
     rows = ("rcnn-last", "rcnn-last-title", "rcnn-last-pretrained", "gru-last")
     named = [word for row in rows for word in ("--only", row)]
     words = ("lei2016", "--data", askubuntu, "--out", out, "--recipe", recipe, "--seeds", 1, "--json", *named)
-    code, shown, told = run("reproduce", *words)
+    code, shown, notices = run("reproduce", *words)
     assert code == 0
-    found = {row["row"]: row for row in json.loads(shown)["sets"]["askubuntu"]["rows"]}
+    row_of = {row["row"]: row for row in json.loads(shown)["sets"]["askubuntu"]["rows"]}
     for row in rows:
-        assert found[row]["seeds"] == [0]
-        assert 0 <= found[row]["found"]["askubuntu-test"]["map"]["mean"] <= 1
-    assert "to run: 5, of which 4 are trained with a seed" in told, "four encoders, and BM25"
-    assert "running askubuntu: rcnn-last-pretrained, seed 0 (5 of 5" in told
+        assert row_of[row]["seeds"] == [0]
+        assert 0 <= row_of[row]["found"]["askubuntu-test"]["map"]["mean"] <= 1
+    assert "to run: 5, of which 4 are trained with a seed" in notices, "four encoders, and BM25"
+    assert "running askubuntu: rcnn-last-pretrained, seed 0 (5 of 5" in notices
     assert len(list((out / "words").glob("*/words.txt"))) == 1
     (pretrained,) = (out / "pretrained").iterdir()
     assert re.fullmatch("rcnn-400-title-and-body-[0-9a-f]{8}-seed0", pretrained.name)

@@ -27,7 +27,7 @@ epochs = 2
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> tuple[object, ...]:
+def options(tmp_path: Path) -> tuple[object, ...]:
     (tmp_path / "tiny.toml").write_text(RECIPE, encoding="utf-8")
     folder = write_yahoo(tmp_path / "yahoo")
     return ("--data", folder, "--out", tmp_path / "out", "--recipe", tmp_path / "tiny.toml", "--seeds", 2)

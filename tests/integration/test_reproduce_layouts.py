@@ -41,10 +41,10 @@ def write_askubuntu(folder: Path) -> Path:
     for split, first in (("dev", 200), ("test", 300)):
         queries = []
         for query in range(first, first + 50):
-            found = [query + SUBJECTS, *drawn.sample(range(query + SUBJECTS + 1, TEXTS), 19)]
-            drawn.shuffle(found)
+            candidates = [query + SUBJECTS, *drawn.sample(range(query + SUBJECTS + 1, TEXTS), 19)]
+            drawn.shuffle(candidates)
             scores = " ".join(f"{20 - place:.6f}" for place in range(20))
-            queries.append(f"{query}\t{query + SUBJECTS}\t{' '.join(map(str, found))}\t{scores}")
+            queries.append(f"{query}\t{query + SUBJECTS}\t{' '.join(map(str, candidates))}\t{scores}")
         (folder / f"{split}.txt").write_text("\n".join(queries) + "\n", encoding="utf-8")
     (folder / "vector").mkdir()
     known = dict.fromkeys(word for line in texts for word in line.replace("\t", " ").split())
@@ -178,21 +178,21 @@ def test_a_published_layout_becomes_a_table_in_the_papers_names_killed_or_not(
     arguments += [word for row in layout.rows for word in ("--only", row)]
     printed = "".join(killed_after_the_first_epoch(arguments))
     assert "epoch 2: loss" in printed, printed
-    code, shown, told = run("reproduce", *arguments, "--json")
-    assert code == 0, told
-    assert " goes on from epoch " in told
-    assert "epoch 1: loss" not in told, "what was trained is not trained again"
-    found = json.loads(shown)
-    (table,) = found["sets"].values()
+    code, shown, notices = run("reproduce", *arguments, "--json")
+    assert code == 0, notices
+    assert " goes on from epoch " in notices
+    assert "epoch 1: loss" not in notices, "what was trained is not trained again"
+    report = json.loads(shown)
+    (table,) = report["sets"].values()
     assert [row["row"] for row in table["rows"]] == list(layout.rows)
     for row in table["rows"]:
         assert all(0 < measures["map"]["mean"] <= 1 for measures in row["found"].values()), row["row"]
     again = run("reproduce", *arguments, "--json")
-    assert again.json.keys() == found.keys()
+    assert again.json.keys() == report.keys()
     assert "epoch" not in again.err, "what is finished is only read"
     if paper == "lei2016":
-        assert "labelled pairs that name a question without a text: left out (1)" in told
-        assert "vectors_pruned.200.txt.gz" in told
+        assert "labelled pairs that name a question without a text: left out (1)" in notices
+        assert "vectors_pruned.200.txt.gz" in notices
 
 
 def test_the_texts_of_the_layout_are_read_whole(tmp_path: Path) -> None:

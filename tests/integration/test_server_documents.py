@@ -38,9 +38,9 @@ def blocks(language: str) -> list[str]:
 def address(encoded_homenet: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = Path(shutil.copytree(encoded_homenet, tmp_path_factory.mktemp("documents") / "home.forum"))
     _, secret = Keys(folder).add("documents", "write")
-    with pytest.MonkeyPatch.context() as patch, serving(build(ServeSettings(str(folder)))) as found:
+    with pytest.MonkeyPatch.context() as patch, serving(build(ServeSettings(str(folder)))) as address:
         patch.setenv("ASKALIKE_KEY", secret)
-        yield found
+        yield address
 
 
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="curl or bash is not here")
@@ -153,7 +153,7 @@ def test_the_dockerfile_asks_for_extras_that_there_are() -> None:
         text,
         *(path.read_text(encoding="utf-8") for path in [*DEPLOY.glob("*.yaml"), *DEPLOY.rglob("values.yaml")]),
     ]
-    named = {tuple(found.split(",")) for one in samples for found in re.findall(r"EXTRAS[=:] ?([a-z,]+)", one)}
+    named = {tuple(extras.split(",")) for sample in samples for extras in re.findall(r"EXTRAS[=:] ?([a-z,]+)", sample)}
     assert named == {("serve",), ("serve", "postgresql"), ("serve", "postgresql", "milvus", "ray")}
     assert {name for names in named for name in names} <= set(extras)
 
@@ -161,8 +161,8 @@ def test_the_dockerfile_asks_for_extras_that_there_are() -> None:
 @pytest.mark.skipif(not (shutil.which("nginx") and shutil.which("openssl")), reason="nginx or openssl is not here")
 def test_nginx_takes_its_sample(tmp_path: Path) -> None:
     key, certificate = tmp_path / "privkey.pem", tmp_path / "fullchain.pem"
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=askalike.example.org"]
-    subprocess.run([*made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=askalike.example.org"]
+    subprocess.run([*request, "-keyout", key, "-out", certificate], check=True, capture_output=True)
     sample = (DEPLOY / "nginx.conf").read_text(encoding="utf-8").replace("/etc/ssl/askalike", str(tmp_path))
     (tmp_path / "askalike.conf").write_text(sample, encoding="utf-8")
     http = f"http {{ access_log off; include {tmp_path}/*.conf; }}"

@@ -90,10 +90,10 @@ def test_a_change_of_a_later_stage_spares_the_earlier_ones(tmp_path: Path) -> No
     train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "work"))
     heard = Heard()
     other = changed(THREE, 2, dropout=0.5)
-    found = contents(train_encoder(other, tiny_data(), TrainingRun(tmp_path / "work", progress=heard)), tmp_path / "a")
+    files = contents(train_encoder(other, tiny_data(), TrainingRun(tmp_path / "work", progress=heard)), tmp_path / "a")
     assert heard.phases[0] == "reading"
     assert all(phase.startswith("3-contrastive") for phase in heard.phases[1:])
-    assert found == contents(train_encoder(other, tiny_data(), TrainingRun(tmp_path / "fresh")), tmp_path / "b")
+    assert files == contents(train_encoder(other, tiny_data(), TrainingRun(tmp_path / "fresh")), tmp_path / "b")
     assert without_seconds(tmp_path / "work") == without_seconds(tmp_path / "fresh")
 
 
@@ -115,10 +115,10 @@ def test_another_training_in_the_same_folder_begins_anew_and_keeps_the_old_check
     elif what == "start":
         run = replace(run, start=train_encoder(base, data, TrainingRun(tmp_path / "other")))
     heard = Heard()
-    found = contents(train_encoder(chosen, data, replace(run, progress=heard)), tmp_path / "a")
+    files = contents(train_encoder(chosen, data, replace(run, progress=heard)), tmp_path / "a")
     assert [text for text in heard.notices if "belongs to another training" in text]
     assert (tmp_path / "work" / "1-contrastive.other.safetensors").read_bytes() == before
-    assert found == contents(train_encoder(chosen, data, replace(run, folder=tmp_path / "fresh")), tmp_path / "b")
+    assert files == contents(train_encoder(chosen, data, replace(run, folder=tmp_path / "fresh")), tmp_path / "b")
 
 
 def test_stages_that_need_pairs_are_left_out_where_there_are_too_few(tmp_path: Path) -> None:
@@ -163,7 +163,9 @@ def test_the_model_knows_how_often_its_words_occurred(tmp_path: Path) -> None:
     model = train_encoder(chosen, data, TrainingRun(tmp_path / "work"))
     assert (model.settings.reads, model.settings.stems) == ("joined", "english")
     reader = QuestionReader("joined", 9, "english")
-    read = [reader.title(question) for question in data.questions] + [reader.text(one.body) for one in data.answers]
+    read = [reader.title(question) for question in data.questions] + [
+        reader.text(answer.body) for answer in data.answers
+    ]
     counted = Counter(word for text in read for word in text)
     assert model.counts is not None
     assert model.counts[1:].tolist() == [counted[word] for word in model.vocabulary.words]

@@ -22,5 +22,5 @@ def test_a_bootstrap_interval_is_that_of_scipys_percentile_method() -> None:
     expected = stats.bootstrap(
         (values,), np.mean, method="percentile", n_resamples=1000, rng=np.random.default_rng(7)
     ).confidence_interval
-    found = bootstrap_mean(values.tolist(), rounds=1000, seed=7)
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    interval = bootstrap_mean(values.tolist(), rounds=1000, seed=7)
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=1e-12)

@@ -52,7 +52,7 @@ def gold_and_run(draw: st.DrawFn, *, has_ties: bool = True) -> tuple[Qrels, Run]
 @given(given_=gold_and_run())
 def test_values_lie_between_zero_and_one(protocol: str, given_: tuple[Qrels, Run]) -> None:
     report = evaluate(*given_, protocol, MEASURES)
-    values = [value for one in report.per_query.values() for value in one.values()]
+    values = [value for values in report.per_query.values() for value in values.values()]
     assert all(0 <= value <= 1 + 1e-12 for value in [*values, *report.means.values()])
 
 
@@ -120,23 +120,23 @@ def test_files_give_back_what_was_written(given_: tuple[Qrels, Run]) -> None:
         write_trec_qrels(path, qrels)
         assert read_trec_qrels(path) == qrels
         write_trec_run(path, run)
-        found = read_run(path)
+        written = read_run(path)
     for query, entries in run.items():
-        assert [name for name, _ in found[query]] == [name for name, _ in entries]
-        scores = np.array([score for _, score in found[query]]).astype(np.float32)
+        assert [name for name, _ in written[query]] == [name for name, _ in entries]
+        scores = np.array([score for _, score in written[query]]).astype(np.float32)
         order = sorted(range(len(entries)), key=lambda place: -entries[place][1])
         assert (np.diff(scores[order]) < 0).all(), "its order is kept, in single precision too"
         if len({np.float32(score) for _, score in entries if abs(score) < 1e38}) == len(entries):
-            assert found[query] == entries, "what falls already is not touched"
+            assert written[query] == entries, "what falls already is not touched"
 
 
 @GIVEN
 @given(pairs=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30), seed=st.integers(0, 2**32))
 def test_p_values_and_intervals_are_sound(pairs: list[tuple[float, float]], seed: int) -> None:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    one = randomisation_test(first, second, rounds=200, seed=seed)
-    assert 0 < one.p_value <= 1
-    assert one.p_value == randomisation_test(second, first, rounds=200, seed=seed).p_value
+    test = randomisation_test(first, second, rounds=200, seed=seed)
+    assert 0 < test.p_value <= 1
+    assert test.p_value == randomisation_test(second, first, rounds=200, seed=seed).p_value
     interval = bootstrap_mean(first, rounds=200, seed=seed)
     assert min(first) - 1e-12 <= interval.low <= interval.high <= max(first) + 1e-12
 

@@ -54,12 +54,16 @@ PLAIN = ForumSettings(has_vectors=False)
 @st.composite
 def forums(draw: st.DrawFn) -> tuple[list[Question], list[Answer], list[Link], list[Feedback]]:
     ids = draw(st.lists(IDS, min_size=1, max_size=5, unique=True))
-    made = st.builds(Question, st.none(), TEXTS, TEXTS, MARKUPS, TAGS, MOMENTS, MOMENTS, SCORES, TEXTS, TEXTS)
-    questions = [Question(one, *values[1:]) for one in ids for values in [_values(draw(made))]]
+    drawn = st.builds(Question, st.none(), TEXTS, TEXTS, MARKUPS, TAGS, MOMENTS, MOMENTS, SCORES, TEXTS, TEXTS)
+    questions = [Question(identifier, *values[1:]) for identifier in ids for values in [_values(draw(drawn))]]
     answer_ids = draw(st.lists(IDS, max_size=4, unique=True))
     answers = [
-        Answer(one, draw(st.sampled_from(ids)), *draw(st.tuples(TEXTS, MARKUPS, MOMENTS, SCORES, TEXTS, st.booleans())))
-        for one in answer_ids
+        Answer(
+            identifier,
+            draw(st.sampled_from(ids)),
+            *draw(st.tuples(TEXTS, MARKUPS, MOMENTS, SCORES, TEXTS, st.booleans())),
+        )
+        for identifier in answer_ids
     ]
     pairs = st.tuples(st.sampled_from(ids), st.sampled_from(ids)).filter(lambda pair: pair[0] != pair[1])
     several = st.lists(pairs, max_size=4) if len(ids) > 1 else st.just([])
@@ -86,8 +90,8 @@ def _filled(folder: Path, records: tuple[list[Any], ...]) -> Iterator[Forum]:
         forum.store.put_questions(questions)
         forum.store.add_answers(answers)
         forum.store.put_links(links)
-        for one in feedback:
-            forum.judge(one.question_id, one.candidate_id, one.verdict, one.by, one.draw)
+        for judgement in feedback:
+            forum.judge(judgement.question_id, judgement.candidate_id, judgement.verdict, judgement.by, judgement.draw)
         yield forum
 
 
@@ -118,7 +122,7 @@ def homenet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
 
 def test_what_helped_and_what_waits_to_be_written_is_not_exported(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "forum", settings=PLAIN) as forum:
-        forum.add([Question(one, "Wifi drops") for one in "ab"])
+        forum.add([Question(identifier, "Wifi drops") for identifier in "ab"])
         forum.store.add_helped("a")
         forum.store.put_writes([Write(0, "https://target.example", "a", "b", "close")])
         forum.export(tmp_path / "export")
@@ -167,7 +171,7 @@ def test_a_record_that_does_not_fit_is_rejected_and_named(homenet: Forum, tmp_pa
     file.write_text(file.read_text().replace('"withdrawn"', '"perhaps"'))
     with Forum.create(tmp_path / "again.forum", settings=PLAIN) as again:
         report = again.load(tmp_path / "export")
-    assert [(one.file, one.line) for one in report.first_rejects] == [("judgements.jsonl", 2)]
+    assert [(reject.file, reject.line) for reject in report.first_rejects] == [("judgements.jsonl", 2)]
     assert "perhaps" in report.first_rejects[0].reason
 
 

@@ -20,9 +20,9 @@ NUMS = st.integers(0, 30)
 VECTORS = st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.integers(-3, 3))
 
 
-def cosine(one: tuple[int, ...], other: tuple[int, ...]) -> float:
-    norms = math.sqrt(sum(x * x for x in one) * sum(x * x for x in other))
-    return sum(x * y for x, y in zip(one, other, strict=True)) / norms
+def cosine(vector: tuple[int, ...], other: tuple[int, ...]) -> float:
+    norms = math.sqrt(sum(x * x for x in vector) * sum(x * x for x in other))
+    return sum(x * y for x, y in zip(vector, other, strict=True)) / norms
 
 
 class VectorMachine(RuleBasedStateMachine):

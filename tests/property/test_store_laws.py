@@ -117,10 +117,10 @@ def check_steps(store: Store, steps: list[Load | Put | Delete]) -> None:
             with pytest.raises(InputError, match="stand for other questions or answers"):
                 store.load(step.records(), Source(step.source, "jsonl"), lambda _: None, is_mass_delete_allowed=True)
         stored = dict(store.all_questions())
-        assert {one.id: one.title for one in stored.values()} == {
+        assert {question.id: question.title for question in stored.values()} == {
             key: title for key, (title, _) in model.questions.items()
         }
-        answers = {one.id: key for key, listed in store.answers_of(IDS).items() for one in listed}
+        answers = {answer.id: key for key, listed in store.answers_of(IDS).items() for answer in listed}
         assert answers == {key: question for key, (question, _) in model.answers.items() if question in model.questions}
         here = {pair for pair in model.links if set(pair) <= set(model.questions)}
         assert {(link.source_id, link.target_id) for link in store.links()} == here

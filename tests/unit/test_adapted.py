@@ -236,7 +236,7 @@ def test_training_makes_the_loss_smaller_and_the_same_training_the_same_weights(
     _assert_same(encoders[0], encoders[1])
     losses = [entry.value for entry in read_log(tmp_path / "a" / "log.csv") if entry.measure == "loss"]
     assert losses[-1] < losses[0]
-    cosines = [one.encode(QUESTIONS)[0] @ one.encode(QUESTIONS)[2] for one in (encoders[0], adapted(1.0))]
+    cosines = [encoder.encode(QUESTIONS)[0] @ encoder.encode(QUESTIONS)[2] for encoder in (encoders[0], adapted(1.0))]
     assert cosines[0] != pytest.approx(cosines[1], abs=1e-4)
     np.testing.assert_array_equal(encoders[0].numbers["words"], bundled_numbers()["words"])
 

@@ -246,12 +246,12 @@ def mixture_by_loops(topics: Topics, text: list[int]) -> list[float]:
     count = topics.words.shape[1]
     gamma = [topics.alpha + len(words) / count] * count
     for _ in range(20):
-        factors = [exp(float(digamma(one))) for one in gamma]
+        factors = [exp(float(digamma(value))) for value in gamma]
         gamma = [topics.alpha] * count
         for own in words:
-            shares = [factor * one for factor, one in zip(factors, own, strict=True)]
+            shares = [factor * value for factor, value in zip(factors, own, strict=True)]
             gamma = [old + share / sum(shares) for old, share in zip(gamma, shares, strict=True)]
-    return [one / sum(gamma) for one in gamma]
+    return [value / sum(gamma) for value in gamma]
 
 
 def test_a_texts_topics_are_those_of_the_equations_and_the_same_among_others(monkeypatch: pytest.MonkeyPatch) -> None:

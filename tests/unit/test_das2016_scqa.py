@@ -113,8 +113,8 @@ def test_the_readings_leave_the_places_that_are_told() -> None:
 
 def test_a_trigram_that_only_the_end_sees_changes_nothing_and_texts_without_any_are_zero() -> None:
     network = SiameseNetwork(ScqaSettings(4, (2,), (10,), 3), 48)  # four windows of the places 0 to 42
-    one, two = (csr_array((np.ones(len(p), np.float32), p, [0, len(p)]), shape=(1, 48)) for p in ([3], [3, 47]))
-    torch.testing.assert_close(network.encode(one), network.encode(two), rtol=0, atol=0)
+    single, two = (csr_array((np.ones(len(p), np.float32), p, [0, len(p)]), shape=(1, 48)) for p in ([3], [3, 47]))
+    torch.testing.assert_close(network.encode(single), network.encode(two), rtol=0, atol=0)
     network = network_of("SCQA")
     assert network.encode(texts_of(90, [0, 3, 0])).any(dim=1).tolist() == [False, True, False]
     network.encode(texts_of(90, [0, 0])).sum().backward()
@@ -152,8 +152,8 @@ def toy_data() -> TrainingData:
     random = np.random.default_rng(0)
     questions, answers = [], []
     for number in range(48):
-        asked, answered = (list(random.permutation(words)[:2]) for words in TOPICS[number % 4])
-        questions.append(Question(f"q{number}", " ".join(asked)))
+        words_asked, answered = (list(random.permutation(words)[:2]) for words in TOPICS[number % 4])
+        questions.append(Question(f"q{number}", " ".join(words_asked)))
         answers.append(Answer(f"a{number}", f"q{number}", " ".join(answered)))
     candidates = [[4 + (row + shift) % 4 for shift in (1, 2, 3, 0)] for row in range(4)]
     dev = CandidateTask(questions[:8], [0, 1, 2, 3], candidates, [[0, 0, 0, 1]] * 4)
@@ -310,8 +310,8 @@ def test_a_text_is_the_trigrams_of_its_words_between_delimiters_without_case_sto
         ("中国 हिन्दी Straße ＡＢＣ ½", "中 国 हिन्दी strass abc 1 2"),
     ):
         assert READER.words(text) == words.split()
-    asked = READER.question(Question("1", "", "<p>kernel kernel</p>", "html"))
-    assert asked == READER.answer(Answer("1", "1", "kernel kernel")) == 2 * list(trigrams("kernel"))
+    grams = READER.question(Question("1", "", "<p>kernel kernel</p>", "html"))
+    assert grams == READER.answer(Answer("1", "1", "kernel kernel")) == 2 * list(trigrams("kernel"))
 
 
 @given(st.text())

@@ -34,8 +34,8 @@ def random_inputs(size: int = 7) -> NDArray[np.float32]:
 
 def states_of(config: EncoderConfig, arrays: Any, inputs: Any, lengths: Any) -> NDArray[np.float32]:
     with torch.no_grad():
-        found = states(from_arrays(config, arrays), inputs, lengths)
-    return np.asarray(found.numpy())
+        outputs = states(from_arrays(config, arrays), inputs, lengths)
+    return np.asarray(outputs.numpy())
 
 
 # --- worked by hand --------------------------------------------------------------------------------------------------
@@ -63,10 +63,10 @@ def test_two_words_worked_by_hand() -> None:
     # Word 2: a = (-0.6 R, 1.4 R), nothing passes the ReLU, h' + a = (-1.2 R, 1.4 R), δ = 1.3: ±1.3 / √2.69 = ±0.792624
     config = EncoderConfig("attention", 2, 2)
     arrays = {name: np.array(values, dtype=np.float32) for name, values in BY_HAND.items()}
-    found = states_of(config, arrays, np.array(WORDS, dtype=np.float32)[:, None], np.array([2]))[:, 0]
-    np.testing.assert_allclose(found, [[9.0, -4.0], [-6.92624, 3.96312]], atol=2e-5)
+    outputs = states_of(config, arrays, np.array(WORDS, dtype=np.float32)[:, None], np.array([2]))[:, 0]
+    np.testing.assert_allclose(outputs, [[9.0, -4.0], [-6.92624, 3.96312]], atol=2e-5)
     expected, _ = NAIVE["attention"](config, arrays, WORDS)
-    np.testing.assert_allclose(found, expected, atol=2e-5)
+    np.testing.assert_allclose(outputs, expected, atol=2e-5)
 
 
 # --- laws ------------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_first_values_are_those_of_the_paper() -> None:
     blocks = [block for layer in (1, 2) for block in arrays[f"attention_{layer}"].reshape(3, 30, 30)]
     for block in blocks:
         np.testing.assert_allclose(block @ block.T, np.eye(30), atol=1e-5)
-    assert all(np.abs(one - other).max() > 0.1 for i, one in enumerate(blocks) for other in blocks[:i])
+    assert all(np.abs(block - other).max() > 0.1 for i, block in enumerate(blocks) for other in blocks[:i])
     for layer in (1, 2):
         for name in ("inner", "inner_bias", "outer", "outer_bias"):
             assert 0.08 < np.abs(arrays[f"{name}_{layer}"]).max() <= 0.1

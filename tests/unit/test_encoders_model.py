@@ -28,7 +28,7 @@ QUESTIONS = [
 
 
 def text_states(model: Model, texts: Sequence[str], batch_size: int = 256) -> list[WordStates]:
-    return model.states([Question("", one) for one in texts], batch_size)
+    return model.states([Question("", text) for text in texts], batch_size)
 
 
 def model_of(
@@ -161,11 +161,11 @@ def test_states_are_those_of_the_words_worked_by_hand() -> None:
     parameters = {"weight": np.eye(2), "bias": np.zeros(2)}
     settings = ModelSettings(encoder, word_limit=2, stems="english")
     model = Model.build(settings, Vocabulary(["router", "modem"]), embedding, parameters)
-    (found,) = model.states([Question("1", "Modems", "<i>the</i> routers router", "html")])
-    assert found.words == ("modem", "the", "router")
-    assert found.ids.tolist() == [2, 0, 1]
-    np.testing.assert_allclose(found.states, np.tanh(embedding[[2, 0, 1]]), atol=1e-6)
-    assert (found.ids.dtype, found.states.dtype) == (np.int64, np.float32)
+    (states,) = model.states([Question("1", "Modems", "<i>the</i> routers router", "html")])
+    assert states.words == ("modem", "the", "router")
+    assert states.ids.tolist() == [2, 0, 1]
+    np.testing.assert_allclose(states.states, np.tanh(embedding[[2, 0, 1]]), atol=1e-6)
+    assert (states.ids.dtype, states.states.dtype) == (np.int64, np.float32)
     (of_text,) = text_states(model, ["Routers modem modem"])
     assert of_text.words == ("router", "modem")
     np.testing.assert_allclose(of_text.states, np.tanh(embedding[[1, 2]]), atol=1e-6)
@@ -176,12 +176,12 @@ def test_title_and_body_have_the_states_of_two_texts_and_a_joined_question_those
     apart, joined, titles = (model_of(encoder, reads=reads) for reads in ("title and body", "joined", "title"))
     question = QUESTIONS[0]
     title, body, both = text_states(apart, [question.title, question.body, f"{question.title} {question.body}"])
-    found = [model.states([question])[0] for model in (apart, joined, titles)]
-    assert found[0].words == found[1].words == both.words == title.words + body.words
-    assert found[2].words == title.words
-    np.testing.assert_allclose(found[0].states, np.concatenate([title.states, body.states]), atol=1e-6)
-    np.testing.assert_allclose(found[1].states, both.states, atol=1e-6)
-    np.testing.assert_allclose(found[2].states, title.states, atol=1e-6)
+    states = [model.states([question])[0] for model in (apart, joined, titles)]
+    assert states[0].words == states[1].words == both.words == title.words + body.words
+    assert states[2].words == title.words
+    np.testing.assert_allclose(states[0].states, np.concatenate([title.states, body.states]), atol=1e-6)
+    np.testing.assert_allclose(states[1].states, both.states, atol=1e-6)
+    np.testing.assert_allclose(states[2].states, title.states, atol=1e-6)
 
 
 @every_encoder
@@ -189,10 +189,10 @@ def test_the_states_of_a_batch_are_those_of_its_questions_one_by_one(encoder: En
     model = model_of(encoder)
     alone = [model.states([question])[0] for question in QUESTIONS]
     for batch_size in (1, 2, 256):
-        for found, expected in zip(model.states(QUESTIONS, batch_size), alone, strict=True):
-            assert found.words == expected.words
-            np.testing.assert_array_equal(found.ids, expected.ids)
-            np.testing.assert_allclose(found.states, expected.states, atol=1e-6)
+        for states, expected in zip(model.states(QUESTIONS, batch_size), alone, strict=True):
+            assert states.words == expected.words
+            np.testing.assert_array_equal(states.ids, expected.ids)
+            np.testing.assert_allclose(states.states, expected.states, atol=1e-6)
 
 
 # --- what does not fit -----------------------------------------------------------------------------------------------

@@ -127,11 +127,11 @@ WHOLE = folder.to_safetensors(ARRAYS)
 
 
 def test_arrays_are_read_as_they_were_written_and_in_any_order_the_same_bytes() -> None:
-    found = folder.from_safetensors(WHOLE)
-    assert set(found) == set(ARRAYS)
+    arrays = folder.from_safetensors(WHOLE)
+    assert set(arrays) == set(ARRAYS)
     for name, array in ARRAYS.items():
-        np.testing.assert_array_equal(found[name], array)
-        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(arrays[name], array)
+        assert arrays[name].dtype == array.dtype
     assert folder.to_safetensors(dict(reversed(list(ARRAYS.items())))) == WHOLE
 
 
@@ -175,7 +175,7 @@ def test_any_header_gives_arrays_or_a_clear_error(header: Mapping[str, object], 
 
 def _read_or_refuse(data: bytes) -> None:
     try:
-        found = folder.from_safetensors(data)
+        arrays = folder.from_safetensors(data)
     except DamagedModelError:
         return
-    assert sum(array.nbytes for array in found.values()) <= len(data)
+    assert sum(array.nbytes for array in arrays.values()) <= len(data)

@@ -71,11 +71,11 @@ def only_state(config: EncoderConfig, arrays: Mapping[str, object], words: list[
 def test_a_constant_decay_worked_by_hand() -> None:
     config = EncoderConfig("rcnn", 1, 1, gate="constant", decay=0.5)
     arrays = {"input": [[1.0], [10.0]], "output_bias": [0.1]}
-    found = only_state(config, arrays, [0.01, 0.02, 0.03, 0.04])
+    outputs = only_state(config, arrays, [0.01, 0.02, 0.03, 0.04])
     second = 0.01 + 0.2
     third = (0.02 + 0.3) + (0.01 + 0.3) / 2
     fourth = (0.03 + 0.4) + (0.02 + 0.4) / 2 + (0.01 + 0.4) / 4
-    assert found == pytest.approx([math.tanh(c + 0.1) for c in (0, second, third, fourth)])
+    assert outputs == pytest.approx([math.tanh(c + 0.1) for c in (0, second, third, fourth)])
 
 
 def test_a_fixed_gate_is_not_the_constant_decay() -> None:
@@ -133,8 +133,8 @@ def test_a_gru_worked_by_hand() -> None:
 def test_a_cnn_of_width_three_has_the_oldest_word_first_and_zeros_before_the_text() -> None:
     config = EncoderConfig("cnn", 1, 1, order=3)
     sums = [4.5, 0.5 + 2 * 1 + 4 * -1, 0.5 + 1 * 1 + 2 * -1 + 4 * 0.5, 0.5 + 1 * -1 + 2 * 0.5 + 4 * 0.25]
-    found = only_state(config, {"weight": [[1.0, 2.0, 4.0]], "bias": [0.5]}, [1, -1, 0.5, 0.25])
-    assert found == pytest.approx([math.tanh(value) for value in sums], abs=1e-6)
+    outputs = only_state(config, {"weight": [[1.0, 2.0, 4.0]], "bias": [0.5]}, [1, -1, 0.5, 0.25])
+    assert outputs == pytest.approx([math.tanh(value) for value in sums], abs=1e-6)
 
 
 # --- against the plain loop ------------------------------------------------------------------------------------------

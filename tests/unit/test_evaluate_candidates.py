@@ -30,12 +30,12 @@ def test_figures_are_those_of_the_protocol() -> None:
     questions = asked(120)
     queries = chance.choice(120, 30, replace=False).tolist()
     candidates = [chance.choice(120, chance.integers(1, 30), replace=False).tolist() for _ in queries]
-    labels = [(chance.random(len(found)) < 0.2).astype(int).tolist() for found in candidates]
+    labels = [(chance.random(len(ranked)) < 0.2).astype(int).tolist() for ranked in candidates]
     vectors = chance.integers(-2, 3, (120, 3)).astype(np.float32)  # few values: many equal cosines, some zeros
     task = CandidateTask(questions, queries, candidates, labels)
     run, qrels = {}, {}
-    for query, found, marks, cosines in zip(queries, candidates, labels, task.cosines(vectors), strict=True):
-        ids = [questions[place].id for place in found]
+    for query, ranked, marks, cosines in zip(queries, candidates, labels, task.cosines(vectors), strict=True):
+        ids = [questions[place].id for place in ranked]
         run[questions[query].id] = list(zip(ids, cosines.tolist(), strict=True))
         qrels[questions[query].id] = dict(zip(ids, marks, strict=True))
     means = evaluate(qrels, run, "askubuntu", ("map", "mrr")).means

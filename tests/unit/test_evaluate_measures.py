@@ -44,9 +44,9 @@ def test_recall_is_the_share_of_relevant_documents_among_the_first_k() -> None:
 
 
 def test_ndcg_has_linear_gain_and_a_discount_of_log2_of_rank_plus_one() -> None:
-    found = 0 / log2(2) + 3 / log2(3) + 0 / log2(4) + 1 / log2(5)
+    gain = 0 / log2(2) + 3 / log2(3) + 0 / log2(4) + 1 / log2(5)
     best = 3 / log2(2) + 2 / log2(3) + 1 / log2(4)
-    assert ndcg_at((0, 3, 0, 1), 10, ideal=(3, 2, 1)) == pytest.approx(found / best)
+    assert ndcg_at((0, 3, 0, 1), 10, ideal=(3, 2, 1)) == pytest.approx(gain / best)
 
 
 def test_success_asks_for_one_relevant_document_among_the_first_k() -> None:

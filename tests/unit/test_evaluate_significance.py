@@ -93,13 +93,13 @@ POOR: Run = {**{query: [("b", 2.0), ("a", 1.0)] for query in QRELS}, "q3": GOOD[
 
 
 def test_a_comparison_counts_wins_and_gives_the_p_value_of_the_difference() -> None:
-    found = compare(evaluate(QRELS, GOOD, "semeval"), evaluate(QRELS, POOR, "semeval"), "MAP")
+    comparison = compare(evaluate(QRELS, GOOD, "semeval"), evaluate(QRELS, POOR, "semeval"), "MAP")
     # Three queries gain 1/2: 2 of 8 sign patterns are as extreme.
-    assert (found.measure, found.queries, found.mean_a, found.mean_b) == ("map", 4, 1.0, 0.625)
-    assert (found.better, found.worse, found.equal) == (3, 0, 1)
-    assert found.difference.mean == 0.375
-    assert found.difference.low <= 0.375 <= found.difference.high
-    assert (found.p_value, found.is_exact) == (0.25, True)
+    assert (comparison.measure, comparison.queries, comparison.mean_a, comparison.mean_b) == ("map", 4, 1.0, 0.625)
+    assert (comparison.better, comparison.worse, comparison.equal) == (3, 0, 1)
+    assert comparison.difference.mean == 0.375
+    assert comparison.difference.low <= 0.375 <= comparison.difference.high
+    assert (comparison.p_value, comparison.is_exact) == (0.25, True)
 
 
 def test_reports_under_different_protocols_cannot_be_compared() -> None:

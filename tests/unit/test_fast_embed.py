@@ -60,9 +60,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def rows(seed: int = 0) -> np.ndarray:
-    found = np.random.default_rng(seed).normal(size=(len(WORDS), 384))
-    found[0] = 0
-    return found
+    vectors = np.random.default_rng(seed).normal(size=(len(WORDS), 384))
+    vectors[0] = 0
+    return vectors
 
 
 def test_vectors_are_the_mean_of_the_words_states(cache: Path) -> None:
@@ -104,19 +104,19 @@ def test_what_a_forum_names_is_not_downloaded(cache: Path, tmp_path: Path, monke
     with Forum.create(tmp_path / "forum", encoder=f"fastembed:{NAME}") as forum:
         forum.add(Question("1", "wifi"))
         forum.encode()
-    asked: list[bool] = []
+    are_local: list[bool] = []
 
-    def made(name: str, *, local_files_only: bool) -> object:
-        asked.append(local_files_only)
+    def load(name: str, *, local_files_only: bool) -> object:
+        are_local.append(local_files_only)
         raise ValueError(f"{name} is not in the cache")
 
-    made.list_supported_models = fastembed.TextEmbedding.list_supported_models  # type: ignore[attr-defined]
-    monkeypatch.setattr(fastembed, "TextEmbedding", made)
+    load.list_supported_models = fastembed.TextEmbedding.list_supported_models  # type: ignore[attr-defined]
+    monkeypatch.setattr(fastembed, "TextEmbedding", load)
     with Forum.open(tmp_path / "forum") as forum:
         assert f"askalike encode FORUM --model fastembed:{NAME}" in forum.similar("wifi", k=1)[0].notice
     with pytest.raises(EncoderError, match="not in the cache"):
         Forum.create(tmp_path / "other", encoder="fastembed:BAAI/bge-small-en-v1.5")
-    assert asked == [True, False]
+    assert are_local == [True, False]
 
 
 def test_a_name_that_fastembed_does_not_know_is_refused(cache: Path, tmp_path: Path) -> None:

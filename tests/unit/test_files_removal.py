@@ -14,11 +14,11 @@ OWNED = Owned(r"mark\.json", ((r"[0-9a-f]{4}", Owned(r"\w+\.segment")),))
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "made"
-    (made / "00ff").mkdir(parents=True)
-    (made / "mark.json").write_text("ours", encoding="utf-8")
-    (made / "00ff" / "a.segment").write_text("ours", encoding="utf-8")
-    return made
+    folder = tmp_path / "made"
+    (folder / "00ff").mkdir(parents=True)
+    (folder / "mark.json").write_text("ours", encoding="utf-8")
+    (folder / "00ff" / "a.segment").write_text("ours", encoding="utf-8")
+    return folder
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from askalike.types import Judged
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
     titles = {"a": "printer offline", "b": "printer offline again", "c": "scanner jam", "d": "printer scanner"}
-    with Forum.create(tmp_path / "f") as made:
-        made.add([Question(name, title) for name, title in titles.items()])
-        made.store.put_links([Link("b", "a"), Link("d", "c")])
-        yield made
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question(name, title) for name, title in titles.items()])
+        forum.store.put_links([Link("b", "a"), Link("d", "c")])
+        yield forum
 
 
 def judged() -> Judged:
@@ -52,9 +52,9 @@ def test_the_collection_of_a_forum_is_ordered_by_id(forum: Forum) -> None:
 def test_a_judged_set_of_a_web_search_gets_exact_bm25_scores_in_its_own_order() -> None:
     task = judged_task(judged(), "semeval", questions_of(judged()))
     lexical = bm25_run(task)
-    (first, nothing), (second, found) = lexical["q"]
+    (first, nothing), (second, best) = lexical["q"]
     assert (first, second) == ("x", "y")
-    assert nothing == 0 < found
+    assert nothing == 0 < best
     assert [score for _, score in task.given["q"]] == [1.0, 0.5]
     assert judge(task, task.given).means["map"] == 0.5
     assert judge(task, lexical).means["map"] == 1
@@ -82,8 +82,8 @@ def test_halves_of_pairs_share_no_question_and_lose_no_pair() -> None:
 
 
 def test_links_are_relevant_both_ways_and_a_quoted_title_is_left_out(tmp_path: Path) -> None:
-    with Forum.create(tmp_path / "f") as made:
-        made.add(
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(
             [
                 Question("1", "Volume rendering is slow"),
                 Question("2", "Slow rendering", "As in “Volume rendering is slow”, mine is slow."),
@@ -94,7 +94,7 @@ def test_links_are_relevant_both_ways_and_a_quoted_title_is_left_out(tmp_path: P
         halves = {}
         for half in HALVES:
             with contextlib.suppress(EvaluationError):
-                halves[half] = related_task(made, links, half)
+                halves[half] = related_task(forum, links, half)
         (task,) = halves.values()  # one component, so one half has it all
     assert task.qrels == {"1": {"2": 1, "3": 1}, "3": {"1": 1}}
     assert set(task.queries) == {"1", "3"}

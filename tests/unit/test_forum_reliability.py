@@ -20,10 +20,10 @@ def test_an_interval_holds_its_share_and_grows_narrower_with_more_judgements() -
 
 def test_every_judged_pair_is_in_one_group() -> None:
     judged = [(p / 20, p % 3 == 0) for p in range(21)]
-    found = bins(judged)
-    assert sum(one.judged for one in found) == 21
-    assert sum(one.same for one in found) == sum(same for _, same in judged)
-    assert all(one.least <= one.mean <= one.below for one in found)
+    groups = bins(judged)
+    assert sum(group.judged for group in groups) == 21
+    assert sum(group.same for group in groups) == sum(same for _, same in judged)
+    assert all(group.least <= group.mean <= group.below for group in groups)
 
 
 def test_judgements_do_not_change_the_probability_that_they_are_compared_with(
@@ -38,9 +38,9 @@ def test_judgements_do_not_change_the_probability_that_they_are_compared_with(
         assert (first.judged, first.same) == (1, 1)
         for num in range(1, 8):
             forum.judge("q0", f"q{num}", "different")
-        assert sum(one.judged for one in forum.thresholds.reliability()) == 8
+        assert sum(group.judged for group in forum.thresholds.reliability()) == 8
         forum.judge("a", "b", "withdrawn")
-        assert sum(one.same for one in forum.thresholds.reliability()) == 0
+        assert sum(group.same for group in forum.thresholds.reliability()) == 0
 
 
 def test_each_asker_who_was_helped_is_counted_whoever_counts_beside(tmp_path: Path, words_alone: None) -> None:

@@ -22,9 +22,9 @@ EAST, NORTH, NORTH_EAST = [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]
 
 @pytest.fixture
 def index(tmp_path: Path) -> VectorIndex:
-    made = VectorIndex.create(tmp_path / "vectors", 2, applied=7, fingerprint="f")
-    put(made, [1, 2, 3], [EAST, NORTH, NORTH_EAST])
-    return made
+    index = VectorIndex.create(tmp_path / "vectors", 2, applied=7, fingerprint="f")
+    put(index, [1, 2, 3], [EAST, NORTH, NORTH_EAST])
+    return index
 
 
 def put(index: VectorIndex, nums: Sequence[int], vectors: Sequence[Sequence[float]]) -> None:

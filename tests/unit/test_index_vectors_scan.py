@@ -48,7 +48,7 @@ def put(index: VectorIndex, nums: Sequence[int] = (), vectors: Any = (), gone: S
 
 
 @pytest.fixture(scope="module", params=["without cells", "with cells"])
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """An index of one large segment; what makes cells in a very large one makes them here."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "with cells":
@@ -66,22 +66,22 @@ def has_cells(index: VectorIndex) -> bool:
 
 
 @pytest.fixture
-def index(made: Path, tmp_path: Path) -> VectorIndex:
-    shutil.copytree(made, tmp_path / "vectors")
+def index(built: Path, tmp_path: Path) -> VectorIndex:
+    shutil.copytree(built, tmp_path / "vectors")
     return VectorIndex(tmp_path / "vectors")
 
 
 def recall(index: VectorIndex, limit: int = 10, **filters: Collection[int]) -> float:
     """Return the share of the exact answers that is found, with the same cosines."""
     shared = []
-    for one, other in zip(
+    for exact, other in zip(
         index.search_exactly(QUERIES, limit, **filters), index.search(QUERIES, limit, **filters), strict=True
     ):
-        assert len(other) == len(one)
+        assert len(other) == len(exact)
         assert other == sorted(other, key=lambda hit: (-hit[1], hit[0]))
-        known = dict(one)
+        known = dict(exact)
         assert all(known.get(num, score) == score for num, score in other)
-        shared.append(len(known.keys() & dict(other).keys()) / max(1, len(one)))
+        shared.append(len(known.keys() & dict(other).keys()) / max(1, len(exact)))
     return float(np.mean(shared))
 
 
@@ -102,8 +102,8 @@ def test_vectors_of_any_length_without_any_structure_are_found(tmp_path: Path, d
     index = filled(tmp_path / "vectors", vectors)
     assert len(files(index, "codes")) == 1
     queries = random.standard_normal((10, dimensions), np.float32)
-    for one, other in zip(index.search_exactly(queries, 5), index.search(queries, 5), strict=True):
-        assert [score for _, score in other] == pytest.approx([score for _, score in one], abs=0.05)
+    for exact, other in zip(index.search_exactly(queries, 5), index.search(queries, 5), strict=True):
+        assert [score for _, score in other] == pytest.approx([score for _, score in exact], abs=0.05)
     assert index.search(vectors[:3], 1) == index.search_exactly(vectors[:3], 1)
 
 
@@ -112,8 +112,8 @@ def test_filters_hold_whether_they_leave_much_or_little(index: VectorIndex, step
     best = [hits[0][0] for hits in index.search_exactly(QUERIES, 1)]
     allowed = range(0, COUNT, step)
     assert recall(index, allowed=allowed, excluded=best) > 0.97
-    found = {num for hits in index.search(QUERIES, 10, allowed, best) for num, _ in hits}
-    assert found <= set(allowed) - set(best)
+    nums = {num for hits in index.search(QUERIES, 10, allowed, best) for num, _ in hits}
+    assert nums <= set(allowed) - set(best)
 
 
 def test_a_filter_that_leaves_only_what_is_far_away_is_answered(tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_what_changes_is_seen_at_once_and_the_codes_stay(index: VectorIndex) -> 
     query = QUERIES[:1]
     nearest, second, third = [num for num, _ in index.search_exactly(query, 3)[0]]
     put(index, [9_000, second], np.concatenate([query, -query]), gone=[nearest])
-    found = [num for num, _ in index.search(query, 10)[0]]
-    assert found[:2] == [9_000, third]
-    assert not {nearest, second} & set(found)
+    nums = [num for num, _ in index.search(query, 10)[0]]
+    assert nums[:2] == [9_000, third]
+    assert not {nearest, second} & set(nums)
     assert index.search(query, 1, excluded=[9_000])[0][0][0] == third
     assert files(index, "codes") == before
     assert VectorIndex(index.folder).search(query, 10) == index.search(query, 10)

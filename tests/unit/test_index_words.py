@@ -19,12 +19,12 @@ EQUAL = FieldWeights(1.0, 1.0)
 
 @pytest.fixture
 def index(tmp_path: Path) -> WordIndex:
-    made = WordIndex.create(tmp_path / "lexical", applied=7, fingerprint="f")
-    with made.writing() as writer:
+    index = WordIndex.create(tmp_path / "lexical", applied=7, fingerprint="f")
+    with index.writing() as writer:
         writer.put(IndexEntry(1, ["printer", "offline"], ["update"], ["Hardware"], 1_000))
         writer.put(IndexEntry(2, ["router"], ["printer", "and", "router", "/etc/hosts"], ["wifi"], 2_000, b"text"))
-        writer.commit(replace(made.cursor, is_complete=True))
-    return made
+        writer.commit(replace(index.cursor, is_complete=True))
+    return index
 
 
 def found(index: WordIndex, *terms: str, filters: Filters | None = None) -> list[int]:
@@ -40,10 +40,10 @@ def test_terms_are_found_in_title_and_body_exactly_as_they_were_put(index: WordI
 
 def test_given_entries_get_the_scores_that_a_search_gives_them(index: WordIndex) -> None:
     weights = {"printer": 2.0, "router": 1.0}
-    found = dict(index.search(weights, EQUAL, 10))
-    assert index.scores(weights, EQUAL, [2]) == pytest.approx({2: found[2]})
-    assert index.scores(weights, EQUAL, [1, 2, 99]) == pytest.approx(found)
-    assert index.scores(weights, EQUAL, [*range(1, 500)]) == pytest.approx(found)  # not looked up one by one
+    scores = dict(index.search(weights, EQUAL, 10))
+    assert index.scores(weights, EQUAL, [2]) == pytest.approx({2: scores[2]})
+    assert index.scores(weights, EQUAL, [1, 2, 99]) == pytest.approx(scores)
+    assert index.scores(weights, EQUAL, [*range(1, 500)]) == pytest.approx(scores)  # not looked up one by one
     assert (
         index.scores({"offline": 1.0}, EQUAL, [2])
         == index.scores({}, EQUAL, [1])
@@ -53,14 +53,14 @@ def test_given_entries_get_the_scores_that_a_search_gives_them(index: WordIndex)
 
 
 def test_entries_that_satisfy_filters_are_told_counted_and_listed(index: WordIndex) -> None:
-    def told(filters: Filters) -> tuple[set[int], int, list[int]]:
+    def admitted(filters: Filters) -> tuple[set[int], int, list[int]]:
         return index.admitted([1, 2, 99], filters), index.count_admitted(filters), index.all_admitted(filters)
 
-    assert told(Filters(tags=("hardware",))) == ({1}, 1, [1])
-    assert told(Filters(before=datetime.fromtimestamp(0.002, UTC))) == ({1}, 1, [1])
-    assert told(Filters(tags=("hardware", "wifi"))) == (set(), 0, [])
-    assert told(Filters()) == ({1, 2, 99}, 2, [1, 2])
-    assert told(Filters(tags=("hard",))) == (set(), 0, []), "tags are whole"
+    assert admitted(Filters(tags=("hardware",))) == ({1}, 1, [1])
+    assert admitted(Filters(before=datetime.fromtimestamp(0.002, UTC))) == ({1}, 1, [1])
+    assert admitted(Filters(tags=("hardware", "wifi"))) == (set(), 0, [])
+    assert admitted(Filters()) == ({1, 2, 99}, 2, [1, 2])
+    assert admitted(Filters(tags=("hard",))) == (set(), 0, []), "tags are whole"
 
 
 def test_an_index_of_another_format_is_refused(index: WordIndex) -> None:
@@ -210,8 +210,8 @@ def test_a_file_in_the_place_of_another_is_found_though_both_are_whole(index: Wo
     with index.writing() as writer:
         writer.put(IndexEntry(3, ["scanner", "offline"], ["jam"], ["Hardware"], 1_000))
         writer.commit(replace(index.cursor, is_complete=False))
-    one, other = sorted(index.folder.glob("*.words"))
-    put(one, other.read_bytes())
+    path, other = sorted(index.folder.glob("*.words"))
+    put(path, other.read_bytes())
     with pytest.raises(DamagedForumError, match="not the file that the manifest names"):
         WordIndex(index.folder)
 

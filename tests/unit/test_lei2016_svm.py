@@ -138,7 +138,7 @@ def test_the_matrix_has_a_column_a_measure_and_field_and_a_row_a_candidate(featu
     together = features.matrix(QUESTIONS[0], QUESTIONS)
     assert together.shape == (len(QUESTIONS), len(set(features.names)))
     assert features.matrix(QUESTIONS[0], []).shape == (0, len(features.names))
-    alone = np.concatenate([features.matrix(QUESTIONS[0], [one]) for one in QUESTIONS])
+    alone = np.concatenate([features.matrix(QUESTIONS[0], [question]) for question in QUESTIONS])
     np.testing.assert_allclose(together, alone, rtol=1e-12)
     assert not together[3].any(), "an empty question is like nothing"
     assert not features.matrix(QUESTIONS[3], QUESTIONS).any()
@@ -180,12 +180,12 @@ def planted_groups(seed: int, groups: int = 40, candidates: int = 8) -> list[Ran
     """Return groups whose labels follow a linear rule over features of very different sizes, shifted by group."""
     draw = np.random.default_rng(seed)
     sizes = np.array([1.0, 100.0, 0.01, 10.0])
-    made = []
+    planted = []
     for _ in range(groups):
         values = draw.normal(size=(candidates, 4))
         order = np.argsort(np.argsort(values @ PLANTED))
-        made.append(RankingGroup.of((values + draw.normal()) * sizes + 5.0, order >= candidates // 2))
-    return made
+        planted.append(RankingGroup.of((values + draw.normal()) * sizes + 5.0, order >= candidates // 2))
+    return planted
 
 
 def test_one_pair_gives_the_weight_that_the_formula_gives_by_hand() -> None:
@@ -234,12 +234,12 @@ FORUM = [Question(f"{topic}-{copy}", f"{topic} broken", f"number {copy}") for to
 
 
 def examples(topics: tuple[str, ...]) -> list[LabelledCandidates]:
-    made = []
+    labelled = []
     for topic in topics:
         query = next(question for question in FORUM if question.id == f"{topic}-0")
         others = [question for question in FORUM if question is not query]
-        made.append(LabelledCandidates(query, others, [int(other.id.startswith(topic)) for other in others]))
-    return made
+        labelled.append(LabelledCandidates(query, others, [int(other.id.startswith(topic)) for other in others]))
+    return labelled
 
 
 def test_a_scorer_learned_on_some_topics_ranks_the_duplicates_of_others_first() -> None:

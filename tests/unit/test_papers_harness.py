@@ -87,9 +87,9 @@ def test_one_that_fails_does_not_wait_for_the_others(tmp_path: Path) -> None:
 
 def test_every_name_and_number_of_comparisons_fits_a_terminal_of_80_columns() -> None:
     better, worse, tasks = "attention-base-cosine", "untrained-base-cosine", ("dev", "test2016", "test2017")
-    found = [Compared(better, worse, task, Interval(-0.1234, -0.201, 0.1, 0.95), 0.0001) for task in tasks]
+    comparisons = [Compared(better, worse, task, Interval(-0.1234, -0.201, 0.1, 0.95), 0.0001) for task in tasks]
     shown = io.StringIO()
-    Console(file=shown, width=80).print(comparison_table(found))
+    Console(file=shown, width=80).print(comparison_table(comparisons))
     lines = [line.split() for line in shown.getvalue().splitlines()]
     row = [better, "vs", worse, "-12.34", "-20.1", "to", "+10.0", "0.0001"]
     assert lines[1:] == [line for task in tasks for line in ([task], row)]
@@ -105,12 +105,12 @@ def row_result(name: str, *by_seed: tuple[float, float], is_drawn: bool = True) 
 
 
 def test_rows_are_compared_on_the_same_seeds_or_not_at_all() -> None:
-    two, one = row_result("a", (1.0, 0.5), (0.5, 0.5)), row_result("b", (0.5, 0.5))
+    two, single = row_result("a", (1.0, 0.5), (0.5, 0.5)), row_result("b", (0.5, 0.5))
     with pytest.raises(SettingError, match=r"a with seeds \[0, 1\] and b with seeds \[0\] cannot be compared"):
-        compare_rows(two, one, "dev")
+        compare_rows(two, single, "dev")
     plain = row_result("bm25", (0.5, 0.0), is_drawn=False)
-    found = compare_rows(two, plain, "dev")
-    assert found.difference.mean == pytest.approx(0.375), "the row without seeds is the same for each"
+    comparison = compare_rows(two, plain, "dev")
+    assert comparison.difference.mean == pytest.approx(0.375), "the row without seeds is the same for each"
     assert compare_rows(plain, two, "dev").difference.mean == pytest.approx(-0.375)
 
 
@@ -126,14 +126,14 @@ def test_an_interval_is_over_seeds_and_queries() -> None:
 def test_no_training_goes_on_alone(tmp_path: Path, how: signal.Signals) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    found = tmp_path / "found"
-    found.mkdir()
+    folder = tmp_path / "found"
+    folder.mkdir()
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(["src", "."])}
-    with subprocess.Popen([sys.executable, str(program), str(found)], cwd=REPOSITORY, env=environment) as process:
-        began = until(lambda: (found / "a").exists() and (found / "b").exists())
+    with subprocess.Popen([sys.executable, str(program), str(folder)], cwd=REPOSITORY, env=environment) as process:
+        began = until(lambda: (folder / "a").exists() and (folder / "b").exists())
         process.send_signal(how)
     assert began
-    numbers = [int((found / name).read_text()) for name in "ab"]
+    numbers = [int((folder / name).read_text()) for name in "ab"]
     try:
         assert until(lambda: not any(map(is_running, numbers)))
     finally:

@@ -32,11 +32,11 @@ ESCAPES = dict.fromkeys(("stackexchange", "yahoo-liveqa"), "&amp;gt;") | {"yahoo
 """How a title that speaks of ``&gt;`` is written where it is not written as it is."""
 
 
-def first_question(tmp_path: Path, name: str, site_url: str, told: list[str], title: str = "Why?") -> Question:
+def first_question(tmp_path: Path, name: str, site_url: str, notices: list[str], title: str = "Why?") -> Question:
     for file, content in FILES[name].items():
         (tmp_path / file).write_text(content.replace("Why?", title), encoding="utf-8")
     path = tmp_path if len(FILES[name]) > 1 or name == "askubuntu" else tmp_path / next(iter(FILES[name]))
-    context = ReadContext(ReadOptions(site_url=site_url), notice=told.append)
+    context = ReadContext(ReadOptions(site_url=site_url), notice=notices.append)
     return next(record for record in READERS[name].read(path, context) if isinstance(record, Question))
 
 
@@ -48,8 +48,8 @@ def test_a_title_that_speaks_of_an_escape_survives(tmp_path: Path, name: str) ->
 
 @pytest.mark.parametrize("name", FILES)
 def test_questions_are_where_the_pattern_of_site_url_leads_to(tmp_path: Path, name: str) -> None:
-    found = first_question(tmp_path, name, SITE + "/t/{id}", [])
-    assert found.url == f"{SITE}/t/{found.id}"
+    question = first_question(tmp_path, name, SITE + "/t/{id}", [])
+    assert question.url == f"{SITE}/t/{question.id}"
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_a_site_without_a_pattern_is_enough_where_the_format_knows_the_path(
 
 @pytest.mark.parametrize("name", ["semeval", "yahoo", "yahoo-liveqa"])
 def test_where_no_path_is_known_it_is_said_what_site_url_lacks(tmp_path: Path, name: str) -> None:
-    told: list[str] = []
-    assert first_question(tmp_path, name, SITE, told).url == ""
-    assert any("say where ids go in it" in line for line in told)
+    notices: list[str] = []
+    assert first_question(tmp_path, name, SITE, notices).url == ""
+    assert any("say where ids go in it" in line for line in notices)
 
 
 def test_a_records_own_address_comes_first(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": 7, "title": "Why?", "url": "https://other.example/7"}\n', encoding="utf-8")
-    (found,) = READERS["jsonl"].read(path, ReadContext(ReadOptions(site_url=SITE)))
-    assert isinstance(found, Question)
-    assert found.url == "https://other.example/7"
+    (question,) = READERS["jsonl"].read(path, ReadContext(ReadOptions(site_url=SITE)))
+    assert isinstance(question, Question)
+    assert question.url == "https://other.example/7"

@@ -35,11 +35,11 @@ def topic(number: int = 9, *posts: dict[str, Any], **more: Any) -> dict[str, Any
 
 
 def read(path: Path, options: ReadOptions | None = None) -> tuple[list[Record], ReadContext, list[str]]:
-    told: list[str] = []
-    context = ReadContext(options or ReadOptions(), notice=told.append)
+    notices: list[str] = []
+    context = ReadContext(options or ReadOptions(), notice=notices.append)
     records = list(READER.read(path, context))
     assert context.records_in == len(records) + context.rejects.count
-    return records, context, told
+    return records, context, notices
 
 
 def read_value(tmp_path: Path, value: Any, site_url: str = "") -> tuple[list[Record], ReadContext, list[str]]:
@@ -146,9 +146,9 @@ def test_a_further_page_of_posts_gives_only_answers(tmp_path: Path) -> None:
 def test_posts_that_the_file_does_not_hold_are_told(tmp_path: Path) -> None:
     value = topic()
     value["post_stream"]["stream"] = list(range(30))
-    _, context, told = read_value(tmp_path, value)
+    _, context, notices = read_value(tmp_path, value)
     assert context.skipped["post that the topic's file does not hold"] == 28
-    assert "28 more posts than its file holds" in told[0]
+    assert "28 more posts than its file holds" in notices[0]
 
 
 def test_topics_and_posts_that_cannot_be_used_are_rejected(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_topics_and_posts_that_cannot_be_used_are_rejected(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (b"  \n ", "Expecting value: line 2"),
@@ -183,10 +183,10 @@ def test_topics_and_posts_that_cannot_be_used_are_rejected(tmp_path: Path) -> No
         (b'[{"id": ' + b"1" * 5000 + b"}]", "not JSON, or cut off: Exceeds the limit"),
     ],
 )
-def test_a_damaged_document_is_named_with_its_line(tmp_path: Path, content: bytes, found: str) -> None:
+def test_a_damaged_document_is_named_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(content)
-    with pytest.raises(DamagedInputError, match=found):
+    with pytest.raises(DamagedInputError, match=message):
         list(read_json_items(path, "a.json", ReadContext()))
 
 
@@ -214,5 +214,5 @@ def test_a_closed_topic_has_the_moment_at_which_it_was_closed(tmp_path: Path) ->
 def test_what_moderators_have_hidden_is_left_out(tmp_path: Path) -> None:
     records, context, _ = read_value(tmp_path, topic(9, post(1, hidden=True), post(2, hidden=True), post(3)))
     assert first_question(records).body == ""
-    assert [one.id for one in records if isinstance(one, Answer)] == ["103"]
+    assert [record.id for record in records if isinstance(record, Answer)] == ["103"]
     assert context.skipped == {"hidden post": 1}

@@ -83,19 +83,19 @@ def test_a_line_without_end_in_a_small_gzip_file_is_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "limits", "found"),
+    ("name", "limits", "size"),
     [
         ("bomb.jsonl.gz", Limits(archive_unpacked_bytes=9_000_000), "more than 9,000,000 bytes"),
         ("bomb.xml.bz2", Limits(archive_free_bytes=9_000_000), "more than 200 times its size"),
     ],
 )
 def test_a_small_file_that_unpacks_to_a_large_one_is_refused_on_the_way(
-    tmp_path: Path, name: str, limits: Limits, found: str
+    tmp_path: Path, name: str, limits: Limits, size: str
 ) -> None:
     path = tmp_path / name
     path.write_bytes((gzip.compress if name.endswith(".gz") else bz2.compress)(bytes(12_000_000)))
     sizes: list[int] = []
-    with pytest.raises(UnsafeInputError, match=f"{name} unpacks to {found}") as caught:
+    with pytest.raises(UnsafeInputError, match=f"{name} unpacks to {size}") as caught:
         sizes.extend(map(len, read_blocks(path, name, ReadContext(ReadOptions(limits=limits)))))
     assert sum(sizes) <= 9_000_000
     assert caught.value.hint == "if you trust it, unpack it and give what was in it"

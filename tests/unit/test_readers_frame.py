@@ -40,11 +40,11 @@ def test_rejects_of_an_earlier_reading_do_not_stay(tmp_path: Path) -> None:
 
 
 def test_a_repair_is_told_once_and_counted_every_time() -> None:
-    told: list[str] = []
-    context = ReadContext(notice=told.append)
+    notices: list[str] = []
+    context = ReadContext(notice=notices.append)
     for _ in range(3):
         context.repair("dates that cannot be read, left out")
-    assert len(told) == 1
+    assert len(notices) == 1
     assert context.repaired["dates that cannot be read, left out"] == 3
 
 

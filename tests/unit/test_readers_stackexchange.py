@@ -104,11 +104,11 @@ def test_links_are_duplicates_or_related_or_rejected(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_links_says_so(tmp_path: Path) -> None:
-    told: list[str] = []
+    notices: list[str] = []
     folder = site(tmp_path / "site")
     (folder / "PostLinks.xml").unlink()
-    list(READER.read(folder, ReadContext(notice=told.append)))
-    assert any("marks of duplicates are not known" in text for text in told)
+    list(READER.read(folder, ReadContext(notice=notices.append)))
+    assert any("marks of duplicates are not known" in text for text in notices)
 
 
 def test_a_file_of_another_root_is_not_a_dump(tmp_path: Path) -> None:
@@ -189,17 +189,17 @@ def test_a_7z_with_a_symbolic_link_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("private")
 @pytest.mark.parametrize(
-    ("limits", "found"),
+    ("limits", "message"),
     [
         (Limits(archive_members=1), "lists 2 members, at most 1"),
         (Limits(archive_unpacked_bytes=1000), r"unpacks to more than 1,000 bytes"),
         (Limits(archive_ratio=3.0, archive_free_bytes=0), r"unpacks to more than 3 times its size"),
     ],
 )
-def test_a_7z_beyond_a_limit_is_refused(tmp_path: Path, limits: Limits, found: str) -> None:
+def test_a_7z_beyond_a_limit_is_refused(tmp_path: Path, limits: Limits, message: str) -> None:
     members = {"Posts.xml": posts(question(1, Body="x" * 100_000)).encode(), "Users.xml": b"<users/>"}
     archive = packed(tmp_path / "site.7z", members)
-    with pytest.raises(UnsafeInputError, match=found):
+    with pytest.raises(UnsafeInputError, match=message):
         read(archive, ReadOptions(limits=limits))
 
 

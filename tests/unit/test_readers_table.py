@@ -25,11 +25,11 @@ READER = TableReader()
 
 
 def read(path: Path, **options: Any) -> tuple[list[Record], ReadContext, list[str]]:
-    told: list[str] = []
-    context = ReadContext(ReadOptions(**options), notice=told.append)
+    notices: list[str] = []
+    context = ReadContext(ReadOptions(**options), notice=notices.append)
     records = list(READER.read(path, context))
     assert context.records_in == len(records) + context.rejects.count
-    return records, context, told
+    return records, context, notices
 
 
 def read_text(
@@ -44,9 +44,9 @@ def questions(records: list[Record]) -> list[Question]:
 
 
 def test_columns_are_guessed_from_their_names_and_shown(tmp_path: Path) -> None:
-    records, _, told = read_text(tmp_path, "Post-ID,Subject,Content,Created At,views\n7,Why?,Because,2020-01-01,3\n")
+    records, _, notices = read_text(tmp_path, "Post-ID,Subject,Content,Created At,views\n7,Why?,Because,2020-01-01,3\n")
     assert records == [Question("7", "Why?", "Because", created=datetime(2020, 1, 1, tzinfo=UTC))]
-    assert told[0].startswith(
+    assert notices[0].startswith(
         "a.csv: id = Post-ID, title = Subject, body = Content, created = Created At; left out: 'views'"
     )
 
@@ -62,7 +62,7 @@ def test_columns_can_be_given_by_position_where_there_is_no_header(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("mapping", "found"),
+    ("mapping", "message"),
     [
         ({"idd": "a"}, "'idd' is no field of a question"),
         ({"id": "nope"}, "has no column 'nope'"),
@@ -70,8 +70,8 @@ def test_columns_can_be_given_by_position_where_there_is_no_header(tmp_path: Pat
         ({"id": "#" + "9" * 5000}, "has no column '#999"),
     ],
 )
-def test_a_mapping_that_cannot_be_is_a_setting_error(mapping: dict[str, str], found: str) -> None:
-    with pytest.raises(SettingError, match=found):
+def test_a_mapping_that_cannot_be_is_a_setting_error(mapping: dict[str, str], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
         choose_columns(["a", "b"], mapping, "a.csv")
 
 
@@ -87,7 +87,7 @@ POSTS = """id,post_type_id,parent_id,accepted_answer_id,title,body,tags,owner_di
 
 
 def test_a_table_of_posts_escaped_once_more_is_found_out_and_told(tmp_path: Path) -> None:
-    records, context, told = read_text(tmp_path, POSTS)
+    records, context, notices = read_text(tmp_path, POSTS)
     assert records == [
         Question("1", "Title &lt;1&gt;", "<p>a &amp; b</p>", "html", ("x", "y"), author="5"),
         Answer("2", "1", "<p>no</p>", "html", author="Ada"),
@@ -99,7 +99,7 @@ def test_a_table_of_posts_escaped_once_more_is_found_out_and_told(tmp_path: Path
         "answer to a deleted question": 1,
         "blank row": 1,
     }
-    assert any("escaped once more" in text for text in told)
+    assert any("escaped once more" in text for text in notices)
 
 
 def test_the_escapes_stay_when_the_user_says_so(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_gzipped_table_with_a_byte_order_mark_is_read_and_progress_adds_up(tmp
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "message"),
     [
         (b"", r"a\.csv is empty"),
         (b"id,title\n1,\xe9\n", r"a\.csv, line 2: not UTF-8"),
@@ -204,9 +204,9 @@ def test_a_gzipped_table_with_a_byte_order_mark_is_read_and_progress_adds_up(tmp
         (b'id,title\n1,x\n2,"no end\n3,x\n', r"a\.csv, line 3: the file ends inside a quoted cell"),
     ],
 )
-def test_a_damaged_table_is_named_with_its_line(tmp_path: Path, content: bytes, found: str) -> None:
+def test_a_damaged_table_is_named_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "a.csv").write_bytes(content)
-    with pytest.raises(DamagedInputError, match=found):
+    with pytest.raises(DamagedInputError, match=message):
         read(tmp_path / "a.csv")
 
 
@@ -251,11 +251,11 @@ def test_ids_of_originals_may_be_numbers_as_databases_give_them(tmp_path: Path) 
 def test_ids_are_made_where_no_column_holds_them_and_an_edit_elsewhere_leaves_them(tmp_path: Path) -> None:
     rows = ["Why?,one,2020-01-01,A", "How?,two,,B", "Why?,three,2021-01-01,", "How?,four,,"]
     header = "title,body,created,answer"
-    records, _, told = read_text(tmp_path, "\n".join([header, *rows]))
+    records, _, notices = read_text(tmp_path, "\n".join([header, *rows]))
     first = {question.body: question.id for question in questions(records)}
     assert len(set(first.values())) == 4
     assert [record.question_id for record in records if isinstance(record, Answer)] == [first["one"], first["two"]]
-    assert any("there are no ids; they are made of" in line for line in told)
+    assert any("there are no ids; they are made of" in line for line in notices)
     changed = ["When?,five,,", rows[2], rows[1].replace("two", "2"), rows[0].replace("Why", "Since when")]
     records, _, _ = read_text(tmp_path, "\n".join([header, *changed]))
     again = {question.body: question.id for question in questions(records)}
@@ -281,10 +281,10 @@ def test_ids_are_made_on_demand_where_the_id_column_is_not_to_be_used(tmp_path: 
 
 def test_titles_that_were_escaped_are_plain_again_though_bodies_were_not(tmp_path: Path) -> None:
     rows = ["1,AT&amp;T,<p>a &lt; b</p>", "2,a &lt; b,<p>x</p>", "3,Why &quot;x&quot;?,<p>y</p>", "4,How?,<p>z</p>"]
-    records, _, told = read_text(tmp_path, "\n".join(["id,title,body", *rows]))
+    records, _, notices = read_text(tmp_path, "\n".join(["id,title,body", *rows]))
     assert [question.title for question in questions(records)] == ["AT&T", "a < b", 'Why "x"?', "How?"]
     assert questions(records)[0].body == "<p>a &lt; b</p>"
-    assert any("titles are escaped for HTML" in line for line in told)
+    assert any("titles are escaped for HTML" in line for line in notices)
     records, _, _ = read_text(tmp_path, "\n".join(["id,title,body", *rows]), is_html_escaped_twice=False)
     assert questions(records)[0].title == "AT&amp;T"
 

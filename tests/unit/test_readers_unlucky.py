@@ -24,9 +24,9 @@ ROW = '<row Id="{}" PostTypeId="1" Title="{}" Body="x" />'
 
 
 def read(path: Path, name: str = "") -> tuple[list[Record], ReadContext]:
-    found = find_archive(path, name or None)
+    archive = find_archive(path, name or None)
     context = ReadContext()
-    records = list(found.reader.read(found.path, context))
+    records = list(archive.reader.read(archive.path, context))
     assert context.records_in == len(records) + context.rejects.count
     return records, context
 

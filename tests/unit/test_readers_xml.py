@@ -31,7 +31,7 @@ def test_a_byte_order_mark_and_character_references_are_understood() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "message"),
     [
         (b"<!DOCTYPE a [\n<!ENTITY lol 'lol'>]><a>&lol;</a>", "line 2: the file declares the entity 'lol'"),
         (b"<!DOCTYPE a [<!ENTITY % p SYSTEM 'file:///etc/passwd'>]><a/>", "declares the entity 'p'"),
@@ -40,13 +40,13 @@ def test_a_byte_order_mark_and_character_references_are_understood() -> None:
         (b"<a>" * 65, "nested deeper than 64"),
     ],
 )
-def test_entities_and_everything_outside_are_refused(content: bytes, found: str) -> None:
-    with pytest.raises(UnsafeInputError, match=found):
+def test_entities_and_everything_outside_are_refused(content: bytes, message: str) -> None:
+    with pytest.raises(UnsafeInputError, match=message):
         events(content)
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "message"),
     [
         (b"", "posts.xml is empty"),
         (b"<a>\n<b>", "line 2: the file ends too early"),
@@ -55,8 +55,8 @@ def test_entities_and_everything_outside_are_refused(content: bytes, found: str)
         (b"<?xml version='1.0' encoding='no-such'?><a/>", "encoding that the file names cannot be read"),
     ],
 )
-def test_damage_is_named_with_file_and_line(content: bytes, found: str) -> None:
-    with pytest.raises(DamagedInputError, match=found):
+def test_damage_is_named_with_file_and_line(content: bytes, message: str) -> None:
+    with pytest.raises(DamagedInputError, match=message):
         events(content)
 
 

@@ -25,8 +25,8 @@ TEXTS = [f"question number {number} about printers" for number in range(70)]
 
 @pytest.fixture
 def server() -> Iterator[EmbeddingServer]:
-    with serving() as found:
-        yield found
+    with serving() as server:
+        yield server
 
 
 def encoder_of(
@@ -38,8 +38,8 @@ def encoder_of(
 
 
 def expected(server: EmbeddingServer, texts: list[str]) -> np.ndarray:
-    found = server.encoder.vectors(texts)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    vectors = server.encoder.vectors(texts)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def test_an_endpoint_gives_every_text_its_own_vector(server: EmbeddingServer) -> None:
@@ -141,10 +141,10 @@ def test_batches_keep_order_and_bounds() -> None:
         *("c" * number for number in range(100)),
         "d" * CHARACTERS_A_BATCH * 2,
     ]
-    found = list(batches(texts))
-    assert [text for batch in found for text in batch] == texts
-    assert max(map(len, found)) <= TEXTS_A_BATCH
-    assert all(len(batch) == 1 or sum(map(len, batch)) <= CHARACTERS_A_BATCH for batch in found)
+    in_batches = list(batches(texts))
+    assert [text for batch in in_batches for text in batch] == texts
+    assert max(map(len, in_batches)) <= TEXTS_A_BATCH
+    assert all(len(batch) == 1 or sum(map(len, batch)) <= CHARACTERS_A_BATCH for batch in in_batches)
 
 
 PAIR = ["wifi drops", "printer is offline", "wifi drops again"]
@@ -154,9 +154,9 @@ def test_a_reranker_gives_every_text_its_own_score(server: EmbeddingServer) -> N
     reranker = RemoteReranker(f"{server.address}/v2", "served", "secret-key")
     assert reranker.score_texts("wifi drops", PAIR) == pytest.approx([1, 0, 2 / 3])
     assert reranker.score_texts("wifi drops", []) == []
-    ((path, headers, asked),) = server.requests
+    ((path, headers, body),) = server.requests
     assert (path, headers["Authorization"]) == ("/v2/rerank", "Bearer secret-key")
-    assert asked["model"] == "served"
+    assert body["model"] == "served"
 
 
 @pytest.mark.parametrize("failure", ["429", "500", "garbage", "nan", "nothing", "fewer", "twice"])
@@ -184,7 +184,7 @@ def test_the_memory_of_a_client_stays_flat_while_its_endpoint_fails_in_every_way
     def grown(rounds: int) -> int:
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(rounds):
-            server.plan = [one for one in FAILURES if one != "429 7"]
+            server.plan = [failure for failure in FAILURES if failure != "429 7"]
             np.testing.assert_allclose(encoder.encode_document(TEXTS), expected(server, TEXTS), atol=1e-6)
             server.requests.clear()
         gc.collect()

@@ -70,9 +70,9 @@ def test_texts_are_kept_by_the_commit_of_their_entries(tmp_path: Path) -> None:
 
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as made:
-        made.load(bundled_forum())
-        yield made
+    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as forum:
+        forum.load(bundled_forum())
+        yield forum
 
 
 def kept(forum: Forum, num: int) -> object:
@@ -82,7 +82,9 @@ def kept(forum: Forum, num: int) -> object:
 def read(question: Question, *answers: Answer) -> object:
     reader = TextReader(Analyzer(TextSettings()))
     text = reader.read(question.title, question.body, question.markup)[0]
-    return reader.with_answers(text, [term for one in answers for term in reader.terms_of(one.body, one.markup)])
+    return reader.with_answers(
+        text, [term for answer in answers for term in reader.terms_of(answer.body, answer.markup)]
+    )
 
 
 def test_what_is_kept_follows_every_change(forum: Forum) -> None:

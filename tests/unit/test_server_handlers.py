@@ -108,23 +108,23 @@ def test_pairs_and_groups_come_page_by_page(handlers: Handlers) -> None:
         pass
     assert handlers.progress().done == handlers.progress().questions == 8
     page = handlers.pairs(PairsQuery(limit=2, minimum=0.1))
-    assert all(one.score == 1.0 and one.cosine is None for one in page.pairs)
-    assert [(one.question.id, one.candidate.id) for one in page.pairs] == [("p1", "p0"), ("p2", "p0")]
-    seen = [(one.question.id, one.candidate.id) for one in page.pairs]
+    assert all(pair.score == 1.0 and pair.cosine is None for pair in page.pairs)
+    assert [(pair.question.id, pair.candidate.id) for pair in page.pairs] == [("p1", "p0"), ("p2", "p0")]
+    seen = [(pair.question.id, pair.candidate.id) for pair in page.pairs]
     while page.next:
         page = handlers.pairs(PairsQuery(page.next, 2, 0.1))
-        seen += [(one.question.id, one.candidate.id) for one in page.pairs]
+        seen += [(pair.question.id, pair.candidate.id) for pair in page.pairs]
     assert len(seen) == len(set(seen)) == handlers.forum.pairs.store.count()
 
     groups = handlers.groups(None, 1, 0.5)
     (largest,) = groups.groups
-    members = {one.id for one in largest.questions}
+    members = {question.id for question in largest.questions}
     assert (largest.size, largest.canonical.id) == (len(members), "p2")  # it alone is answered
     assert {"p0", "p1", "p2", "p3"} <= members <= {"3", "p0", "p1", "p2", "p3"}
     assert largest.kind == ("same question" if "3" in members else "same text")
     if groups.next:
         rest = handlers.groups(groups.next, 5, 0.5)
-        assert not any(members & {one.id for one in group.questions} for group in rest.groups)
+        assert not any(members & {question.id for question in group.questions} for group in rest.groups)
         assert rest.next is None
 
 

@@ -40,8 +40,11 @@ def test_what_a_module_imports_exists_and_is_exported(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for names, source in re.findall(r"import \{([^}]*)\} from \"([^\"]+)\"", text):
         other = (path.parent / source).read_text(encoding="utf-8")
-        for one in (part.strip() for part in names.split(",") if part.strip()):
-            assert re.search(rf"export (async )?(function|const|class) {one.split(' as ')[0]}\b", other), (one, source)
+        for name in (part.strip() for part in names.split(",") if part.strip()):
+            assert re.search(rf"export (async )?(function|const|class) {name.split(' as ')[0]}\b", other), (
+                name,
+                source,
+            )
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)

@@ -40,9 +40,9 @@ def loaded(forum: Forum, records: list[Record]) -> None:
 
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "f") as made:
-        loaded(made, ALL)
-        yield made
+    with Forum.create(tmp_path / "f") as forum:
+        loaded(forum, ALL)
+        yield forum
 
 
 def test_a_judged_pair_is_not_listed_after_its_question_went_and_came_back(forum: Forum) -> None:
@@ -52,8 +52,8 @@ def test_a_judged_pair_is_not_listed_after_its_question_went_and_came_back(forum
         while forum.pairs.advance(10):
             pass
     pairs, _ = forum.pairs.page(0.0, 1000)
-    held = forum.store.questions_by_num([num for pair in pairs for num in (pair.first, pair.second)])
-    listed = {frozenset((held[pair.first].id, held[pair.second].id)) for pair in pairs}
+    questions = forum.store.questions_by_num([num for pair in pairs for num in (pair.first, pair.second)])
+    listed = {frozenset((questions[pair.first].id, questions[pair.second].id)) for pair in pairs}
     assert frozenset(("q2", "q3")) in listed
     assert frozenset(("q0", "q1")) not in listed
 
@@ -84,14 +84,14 @@ def test_the_report_of_a_load_and_the_counts_of_the_forum_agree_on_links(forum: 
 
 @pytest.fixture
 def wifi(tmp_path: Path) -> Iterator[Forum]:
-    with Forum.create(tmp_path / "wifi") as made:
-        made.add([Question(one, f"wifi {one}") for one in "abcd"])
-        yield made
+    with Forum.create(tmp_path / "wifi") as forum:
+        forum.add([Question(identifier, f"wifi {identifier}") for identifier in "abcd"])
+        yield forum
 
 
 def test_a_pair_that_differs_is_not_suggested_again(wifi: Forum) -> None:
     def suggested(own: str) -> set[str]:
-        return {one.question.id for one in wifi.search(Query("wifi", own=own, is_canonical=True)).hits}
+        return {hit.question.id for hit in wifi.search(Query("wifi", own=own, is_canonical=True)).hits}
 
     wifi.judge("a", "b", "different")
     assert suggested("a") == {"c", "d"}
@@ -114,7 +114,7 @@ def test_how_a_pair_was_drawn_is_there_after_opening_again(wifi: Forum) -> None:
     assert wifi.judge("a", "b", "different", draw=draw).draw == draw
     wifi.judge("a", "c", "different")
     with Forum.open(wifi.path) as again:
-        assert [one.draw for one in again.store.all_feedback()] == [draw, Draw("queue")]
+        assert [judgement.draw for judgement in again.store.all_feedback()] == [draw, Draw("queue")]
     for odd in (Draw("guess"), Draw("sample", 1.5), Draw("sample", float("nan"))):  # type: ignore[arg-type]
         with pytest.raises(InputError, match=r"drawn by|probability"):
             wifi.judge("a", "d", "different", draw=odd)

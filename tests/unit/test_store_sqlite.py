@@ -45,9 +45,9 @@ DUMP = Source("dump", "jsonl")
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[SqliteStore]:
-    made = SqliteStore.create(tmp_path / "forum" / "archive.sqlite", {"language": '"english"'})
-    yield made
-    made.close()
+    store = SqliteStore.create(tmp_path / "forum" / "archive.sqlite", {"language": '"english"'})
+    yield store
+    store.close()
 
 
 def no_reject(reject: Reject) -> None:
@@ -133,10 +133,10 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
-    made = SqliteStore.create(tmp_path_factory.mktemp("property") / "archive.sqlite", {})
-    made.connection.execute("PRAGMA synchronous = OFF")
-    yield made
-    made.close()
+    store = SqliteStore.create(tmp_path_factory.mktemp("property") / "archive.sqlite", {})
+    store.connection.execute("PRAGMA synchronous = OFF")
+    yield store
+    store.close()
 
 
 @given(questions)
@@ -145,11 +145,11 @@ def test_a_question_is_refused_or_reads_back_equal(shared: SqliteStore, question
         shared.put_questions([question])
     except InputError:
         return
-    found = shared.question(question.id)
-    assert found.created == _in_utc(question.created)
-    assert found.closed == _in_utc(question.closed)
+    stored = shared.question(question.id)
+    assert stored.created == _in_utc(question.created)
+    assert stored.closed == _in_utc(question.closed)
     fields = ("id", "title", "body", "markup", "tags", "score", "url", "author")
-    assert [getattr(found, name) for name in fields] == [getattr(question, name) for name in fields]
+    assert [getattr(stored, name) for name in fields] == [getattr(question, name) for name in fields]
     load_back: list[Reject] = []
     report = shared.load([question], Source("dump", ""), load_back.append, is_mass_delete_allowed=True)
     assert (report.questions.unchanged, load_back) == (1, [])
@@ -164,10 +164,12 @@ def test_an_answer_and_a_judgement_are_refused_or_read_back_equal(
         shared.put_answers([answer])
     except InputError:
         return
-    (found,) = [one for one in shared.answers_of([answer.question_id])[answer.question_id] if one.id == answer.id]
-    assert found.created == _in_utc(answer.created)
+    (stored,) = [
+        other for other in shared.answers_of([answer.question_id])[answer.question_id] if other.id == answer.id
+    ]
+    assert stored.created == _in_utc(answer.created)
     fields = ("id", "question_id", "body", "markup", "score", "author", "is_accepted")
-    assert [getattr(found, name) for name in fields] == [getattr(answer, name) for name in fields]
+    assert [getattr(stored, name) for name in fields] == [getattr(answer, name) for name in fields]
     try:
         given_one = shared.add_feedback(Feedback(answer.question_id, "other one", verdict, judge))  # type: ignore[arg-type]
     except InputError:
@@ -193,8 +195,8 @@ def test_an_archive_that_was_not_finished_is_finished_by_create(tmp_path: Path) 
 def test_making_an_archive_that_another_process_has_just_made_keeps_its_settings(tmp_path: Path) -> None:
     path = tmp_path / "archive.sqlite"
     SqliteStore.create(path, {"language": "german"}).close()
-    with contextlib.closing(SqliteStore.create(path, {"language": "english"})) as made:
-        assert made.settings() == {"language": "german"}
+    with contextlib.closing(SqliteStore.create(path, {"language": "english"})) as store:
+        assert store.settings() == {"language": "german"}
 
 
 @pytest.mark.parametrize("replaces", [False, True])

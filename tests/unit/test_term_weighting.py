@@ -51,9 +51,9 @@ def test_tfidf_of_a_text_with_itself_is_one_and_with_strangers_zero() -> None:
 
 
 def test_longer_ngrams_tell_word_orders_apart() -> None:
-    one = TfIdf([["a", "b"], ["b", "a"]], longest=1)
+    weighting = TfIdf([["a", "b"], ["b", "a"]], longest=1)
     two = TfIdf([["a", "b"], ["b", "a"]], longest=2)
-    assert one.scores(["a", "b"], [["b", "a"]])[0] == pytest.approx(1.0)
+    assert weighting.scores(["a", "b"], [["b", "a"]])[0] == pytest.approx(1.0)
     assert two.scores(["a", "b"], [["b", "a"]])[0] < 0.9
 
 

@@ -47,10 +47,10 @@ def test_broken_html_is_read_as_a_browser_does(body: str, expected: str) -> None
 def test_a_post_with_very_many_tags_is_read_without_a_tree() -> None:
     rows = "<p>row <i>of</i> text &amp; more</p>" * (MOST_TAGS // 2)
     body = f"<script>x</script><!-- no -->{rows}<pre><code>a &lt; b</code></pre><p>end"
-    found = _kinds(body, "html")
-    assert [kind for kind, _ in found] == ["prose", "code", "prose"]
-    assert found[0][1].split("\n")[0] == "row of text & more"
-    assert found[1:] == [("code", "a < b"), ("prose", "end")]
+    parts = _kinds(body, "html")
+    assert [kind for kind, _ in parts] == ["prose", "code", "prose"]
+    assert parts[0][1].split("\n")[0] == "row of text & more"
+    assert parts[1:] == [("code", "a < b"), ("prose", "end")]
 
 
 def test_tree_and_no_tree_read_the_same() -> None:

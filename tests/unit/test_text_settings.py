@@ -24,21 +24,21 @@ def test_an_unknown_language_is_refused_with_the_choices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "stored"),
+    ("code", "stored"),
     [
-        *((given, "german") for given in ("de", "DE", "de-AT", "de_AT.UTF-8", "German")),
+        *((code, "german") for code in ("de", "DE", "de-AT", "de_AT.UTF-8", "German")),
         *(("pt-BR", "portuguese"), ("nb", "norwegian"), ("nn-NO", "norwegian"), (" es ", "spanish"), ("None", "none")),
     ],
 )
-def test_a_language_may_be_given_by_code_or_tag_and_is_stored_under_its_name(given: str, stored: str) -> None:
-    assert TextSettings(language=given).language == stored
-    assert TextSettings.from_json({"language": given}).to_json()["language"] == stored
+def test_a_language_may_be_given_by_code_or_tag_and_is_stored_under_its_name(code: str, stored: str) -> None:
+    assert TextSettings(language=code).language == stored
+    assert TextSettings.from_json({"language": code}).to_json()["language"] == stored
 
 
-@pytest.mark.parametrize("given", ["ja", "zh-Hant", "klingon", "d", "", "-de"])
-def test_a_code_of_a_language_without_a_stemmer_is_refused_as_it_was_given(given: str) -> None:
-    with pytest.raises(SettingError, match=f"text language '{given}'"):
-        TextSettings(language=given)
+@pytest.mark.parametrize("code", ["ja", "zh-Hant", "klingon", "d", "", "-de"])
+def test_a_code_of_a_language_without_a_stemmer_is_refused_as_it_was_given(code: str) -> None:
+    with pytest.raises(SettingError, match=f"text language '{code}'"):
+        TextSettings(language=code)
 
 
 def test_any_other_language_is_read_as_it_is_written() -> None:

@@ -44,8 +44,8 @@ def test_a_model_of_titles_has_no_bodies_and_long_texts_are_cut() -> None:
 
 
 def test_a_joined_question_is_read_as_its_title_and_rows_stay_where_they_are() -> None:
-    found = [["wifi", "drop", "daili"], [], ["printer"], [], ["wifi", "lost", "router"], [], ["paper", "jam"]]
-    assert read(DATA, QuestionReader("joined", 3, "english"))[0] == found
+    words = [["wifi", "drop", "daili"], [], ["printer"], [], ["wifi", "lost", "router"], [], ["paper", "jam"]]
+    assert read(DATA, QuestionReader("joined", 3, "english"))[0] == words
 
 
 def test_names_become_places() -> None:

@@ -45,9 +45,9 @@ def texts(lengths: list[int], seed: int) -> list[Any]:
     return [torch.randn(length, SIZE, generator=generator) for length in lengths]
 
 
-def packed(some: list[Any]) -> tuple[Any, Packing]:
-    packing = Packing.of(torch.tensor([len(one) for one in some]))
-    padded = torch.nn.utils.rnn.pad_sequence(some)
+def packed(sequences: list[Any]) -> tuple[Any, Packing]:
+    packing = Packing.of(torch.tensor([len(sequence) for sequence in sequences]))
+    padded = torch.nn.utils.rnn.pad_sequence(sequences)
     return pack(padded, packing), packing
 
 
@@ -72,11 +72,11 @@ def normalised(vector: Array, norm: Any) -> Array:
     return gain * (vector - vector.mean()) / np.sqrt(vector.var() + norm.eps) + bias
 
 
-def looked(one: Array, others: Array, head: Any) -> Array:
+def looked(state: Array, others: Array, head: Any) -> Array:
     query, key, value = (weight.detach().numpy() for weight in (head.query, head.key, head.value))
-    scores = np.array([(query @ one) @ (key @ other) / sqrt(len(one)) for other in others])
-    found = sum(share * (value @ other) for share, other in zip(softmax(scores), others, strict=True))
-    return normalised(found + one, head.norm)
+    scores = np.array([(query @ state) @ (key @ other) / sqrt(len(state)) for other in others])
+    context = sum(share * (value @ other) for share, other in zip(softmax(scores), others, strict=True))
+    return normalised(context + state, head.norm)
 
 
 def attended(decoder: Any, read: Array, words: Array) -> Array:

@@ -41,7 +41,7 @@ def log_likelihoods(objective: Decoding, context: int, title: int) -> list[float
     """Return log P of each word of a title and of its end, one step after the other."""
     texts, network = objective.corpus.texts, objective.network
     ids = [*texts[title].tolist(), None]
-    found = []
+    logs = []
     with torch.no_grad():
         read = network.embedding[texts[context].tolist()]
         _, carry = network.encoder.go_on(read, Packing.of(torch.tensor([len(read)])))
@@ -49,9 +49,9 @@ def log_likelihoods(objective: Decoding, context: int, title: int) -> list[float
         for number in ids:
             states, carry = objective.decoder.go_on(word, Packing.of(torch.tensor([1])), carry)
             target = 0 if number is None else number + 1
-            found.append(float(objective.output.log_prob(states)[0, target]))
+            logs.append(float(objective.output.log_prob(states)[0, target]))
             word = network.embedding[[number or 0]]
-    return found
+    return logs
 
 
 @with_state
@@ -86,18 +86,18 @@ def test_the_probabilities_of_all_words_add_up_to_one(
     monkeypatch.setattr(decoders, "_HEAD", heads)
     objective = trained(size=size)
     states = torch.randn(5, size, generator=torch.Generator().manual_seed(2))
-    found = objective.output.log_prob(states)
-    assert found.shape == (5, len(objective.network.embedding) + 1)
-    torch.testing.assert_close(found.exp().sum(1), torch.ones(5))
+    logs = objective.output.log_prob(states)
+    assert logs.shape == (5, len(objective.network.embedding) + 1)
+    torch.testing.assert_close(logs.exp().sum(1), torch.ones(5))
 
 
 def test_a_context_is_the_title_the_body_or_a_marked_question() -> None:
     def items(name: str) -> list[list[int]]:
         return sorted(np.concatenate(trained(contexts=(name,), held_out=0).batches(0, 0)).tolist())
 
-    assert items("title") == [[2 * one, 2 * one, one] for one in range(32)]
-    assert items("body") == [[2 * one + 1, 2 * one, one] for one in range(32)]
-    marked = [[row, 2 * one, one] for one, other in tiny_pairs() for row in (2 * other, 2 * other + 1)]
+    assert items("title") == [[2 * row, 2 * row, row] for row in range(32)]
+    assert items("body") == [[2 * row + 1, 2 * row, row] for row in range(32)]
+    marked = [[row, 2 * question, question] for question, other in tiny_pairs() for row in (2 * other, 2 * other + 1)]
     assert items("similar") == sorted(marked)
 
 
@@ -113,8 +113,8 @@ def test_texts_without_words_are_neither_read_nor_written() -> None:
     questions = [Question("0", "one"), Question("1", "", "body"), Question("2", "two words", "text")]
     corpus = tiny_corpus(TrainingData(questions, [("0", "1"), ("1", "2")]))
     objective = trained(corpus)
-    found = np.concatenate(objective.batches(0, 0)).tolist()
-    assert sorted(found) == [[0, 0, 0], [3, 0, 0], [3, 4, 2], [4, 4, 2], [5, 4, 2]]
+    batches = np.concatenate(objective.batches(0, 0)).tolist()
+    assert sorted(batches) == [[0, 0, 0], [3, 0, 0], [3, 4, 2], [4, 4, 2], [5, 4, 2]]
     assert objective(np.array([[0, 0, 0]])).item() == pytest.approx(-np.mean(log_likelihoods(objective, 0, 0)))
     assert objective.held_out() == {}  # a tenth of three questions is none
 

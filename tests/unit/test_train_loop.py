@@ -89,10 +89,10 @@ def test_a_linear_schedule_rises_for_a_twentieth_and_falls_to_zero() -> None:
 
 
 def test_the_rate_of_each_step_is_that_of_the_share_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[float] = []
-    monkeypatch.setattr(LoopSettings, "rate", lambda self, done: asked.append(done) or 0.1)
+    steps: list[float] = []
+    monkeypatch.setattr(LoopSettings, "rate", lambda self, done: steps.append(done) or 0.1)
     run_stage(Bowl(), LoopSettings(epochs=2, patience=0), dict, place(tmp_path))
-    assert asked == [0.0, 0.25, 0.5, 0.75]
+    assert steps == [0.0, 0.25, 0.5, 0.75]
 
 
 def test_the_steps_are_those_of_adam(tmp_path: Path) -> None:
@@ -119,9 +119,9 @@ def test_the_steps_are_those_of_gradient_descent(tmp_path: Path) -> None:
 
 
 def test_a_lower_held_out_loss_is_better(tmp_path: Path) -> None:
-    found = iter([0.9, 0.4, 0.5])
+    losses = iter([0.9, 0.4, 0.5])
     settings = SgdSettings(epochs=9, patience=1, stop_on="held-out loss")
-    ended = run_stage(Bowl(), settings, lambda: {"held-out loss": next(found)}, place(tmp_path))
+    ended = run_stage(Bowl(), settings, lambda: {"held-out loss": next(losses)}, place(tmp_path))
     assert (ended.epoch, ended.best_epoch, ended.best) == (2, 1, -0.4)
 
 

@@ -170,18 +170,18 @@ def test_max_margin_learns_from_the_hardest_negative_what_it_would_from_all(
 
 
 def test_what_dropout_leaves_out_of_questions_is_drawn_anew_and_only_in_training() -> None:
-    made = network(tiny_corpus())
-    texts, asked = tiny_corpus().texts, np.array([2, 0, 5])
-    assert made.question_dropout(texts, asked) is None
-    made.dropout = 0.5
+    objective = network(tiny_corpus())
+    texts, rows = tiny_corpus().texts, np.array([2, 0, 5])
+    assert objective.question_dropout(texts, rows) is None
+    objective.dropout = 0.5
     torch.manual_seed(2)
-    first, second = (made.question_dropout(texts, asked) for _ in range(2))
+    first, second = (objective.question_dropout(texts, rows) for _ in range(2))
     assert set(first.words.unique().tolist()) == set(first.pooled.unique().tolist()) == {0.0, 2.0}
     assert not torch.equal(first.words, second.words)
-    whole = made.questions(texts, asked, first)
-    torch.testing.assert_close(made.questions(texts, asked[1:], first.of(np.array([1, 2]))), whole[1:])
-    made.eval()
-    assert made.question_dropout(texts, asked) is None
+    whole = objective.questions(texts, rows, first)
+    torch.testing.assert_close(objective.questions(texts, rows[1:], first.of(np.array([1, 2]))), whole[1:])
+    objective.eval()
+    assert objective.question_dropout(texts, rows) is None
 
 
 def test_the_loss_of_info_nce_is_that_of_views_taken_one_by_one() -> None:
@@ -191,7 +191,7 @@ def test_the_loss_of_info_nce_is_that_of_views_taken_one_by_one() -> None:
         sides = [row[:2] for row in batch.tolist()], [row[2:4] for row in batch.tolist()]
         first, second = ([_view(trained, corpus, rows) for rows in side] for side in sides)
         keys = [{row[4], row[5]} for row in batch.tolist()]
-        near = [_with_marked(corpus, some) for some in keys]
+        near = [_with_marked(corpus, marked) for marked in keys]
         forth, back = [], []
         for row in range(len(batch)):
             kept = [column for column in range(len(second)) if column == row or not near[row] & keys[column]]
@@ -209,7 +209,7 @@ def _view(trained: Any, corpus: Corpus, rows: list[int]) -> Any:
 
 
 def _with_marked(corpus: Corpus, questions: set[int]) -> set[int]:
-    return questions.union(*(corpus.labelled().get(one, ()) for one in questions))
+    return questions.union(*(corpus.labelled().get(question, ()) for question in questions))
 
 
 def _log_share(logits: list[float], place: int) -> float:

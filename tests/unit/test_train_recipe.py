@@ -60,18 +60,18 @@ def refused(tmp_path: Path, text: str) -> str:
 def test_a_file_becomes_a_recipe(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(TEXT, encoding="utf-8")
-    found = network_recipe(str(path))
-    assert found.encoder == EncoderConfig("gru", 4, 3)
-    assert found.words == WordSettings(size=4, is_trained=True)
-    assert (found.word_limit, found.reads) == (50, "title and body")
-    first, second = found.stages
+    recipe = network_recipe(str(path))
+    assert recipe.encoder == EncoderConfig("gru", 4, 3)
+    assert recipe.words == WordSettings(size=4, is_trained=True)
+    assert (recipe.word_limit, recipe.reads) == (50, "title and body")
+    first, second = recipe.stages
     assert first.options == DecodingOptions(("title",), held_out=7)
     assert first.loop == LoopSettings(stop_on="perplexity from title")
     assert (first.dropout, first.needs, second.needs) == (0.25, "", "pairs")
     assert second.options == ContrastiveOptions({"marked": 2.0, "title-body": 1})
     assert second.loop.learning_rate == 1
-    assert found.model_settings().encoder == found.encoder
-    assert found.to_json() == network_recipe(path).to_json()
+    assert recipe.model_settings().encoder == recipe.encoder
+    assert recipe.to_json() == network_recipe(path).to_json()
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda path: path.stem)
@@ -168,7 +168,7 @@ def test_the_name_of_a_recipe_changes_with_every_choice() -> None:
         recipe(stage("max-margin"), kind="gru"),
         recipe(stage("max-margin"), is_trained=True),
     ]
-    assert len({one.to_json() for one in (base, *others)}) == 6
+    assert len({recipe.to_json() for recipe in (base, *others)}) == 6
 
 
 def test_reading_a_recipe_loads_no_torch() -> None:

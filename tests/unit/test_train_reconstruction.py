@@ -96,7 +96,7 @@ def test_batches_are_shuffled_anew_every_epoch_and_hold_texts_of_like_length() -
     questions = [Question(str(row), " ".join(["word"] * length)) for row, length in enumerate(lengths.tolist())]
     objective = made(tiny_corpus(TrainingData(questions)), batch_size=4, held_out=0)
     first, again, other = (objective.batches(epoch, 0) for epoch in (0, 0, 1))
-    assert all(np.array_equal(one, two) for one, two in zip(first, again, strict=True))
+    assert all(np.array_equal(batch, two) for batch, two in zip(first, again, strict=True))
     assert len(first) == 225
     assert {tuple(sorted(batch.tolist())) for batch in first} & {
         tuple(sorted(batch.tolist())) for batch in other

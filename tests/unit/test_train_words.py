@@ -40,14 +40,14 @@ def vector_file(tmp_path: Path) -> Path:
 
 
 def test_drawn_words_have_about_length_one_and_depend_on_the_seed(tmp_path: Path) -> None:
-    found = made(tmp_path, size=200)
-    assert found.vocabulary.words == ("wifi", "drops", "printer", "silent")
-    assert found.embedding.shape == (5, 200)
-    np.testing.assert_allclose(np.linalg.norm(found.embedding[1:], axis=1), 1, rtol=0.25)
-    assert not found.embedding[0].any()
+    model = made(tmp_path, size=200)
+    assert model.vocabulary.words == ("wifi", "drops", "printer", "silent")
+    assert model.embedding.shape == (5, 200)
+    np.testing.assert_allclose(np.linalg.norm(model.embedding[1:], axis=1), 1, rtol=0.25)
+    assert not model.embedding[0].any()
     (tmp_path / "words.safetensors").unlink()
     again, other = (made(tmp_path, size=200, seed=seed).embedding for seed in (0, 1))
-    assert np.array_equal(again, found.embedding)
+    assert np.array_equal(again, model.embedding)
     assert not np.array_equal(again, other)
 
 
@@ -145,13 +145,13 @@ def test_damaged_kept_words_are_refused_by_name(tmp_path: Path, damage: bytes | 
 def test_a_model_to_go_on_from_keeps_its_words_and_new_ones_follow(tmp_path: Path) -> None:
     start = gated_model()
     texts = ("router router router is", "cable cable", "cup", "wifi wifi")
-    found = made(tmp_path, texts, start, size=4, min_count=2)
-    assert found.vocabulary.words == (*start.vocabulary.words, "router", "cable")
-    assert np.array_equal(found.embedding[:7], start.embedding())
+    model = made(tmp_path, texts, start, size=4, min_count=2)
+    assert model.vocabulary.words == (*start.vocabulary.words, "router", "cable")
+    assert np.array_equal(model.embedding[:7], start.embedding())
     known = start.embedding()[1:]
-    assert (np.abs(found.embedding[7:] - known.mean(axis=0)) < 5 * known.std(axis=0)).all()
-    assert found.embedding.dtype == np.float32
-    assert np.array_equal(made(tmp_path, texts, start, size=4, min_count=2).embedding, found.embedding)
+    assert (np.abs(model.embedding[7:] - known.mean(axis=0)) < 5 * known.std(axis=0)).all()
+    assert model.embedding.dtype == np.float32
+    assert np.array_equal(made(tmp_path, texts, start, size=4, min_count=2).embedding, model.embedding)
     assert not list(tmp_path.iterdir())
 
 
@@ -164,8 +164,8 @@ def test_a_model_to_go_on_from_gets_as_many_words_as_there_is_room_for(tmp_path:
 
 def test_a_model_whose_unknown_word_is_not_zero_can_go_on_with_zero(tmp_path: Path) -> None:
     start = gated_model()
-    found = made(tmp_path, start=start, size=4, unknown="zero")
-    assert not found.embedding[0].any()
+    model = made(tmp_path, start=start, size=4, unknown="zero")
+    assert not model.embedding[0].any()
     assert start.embedding()[0].any()
 
 
@@ -176,17 +176,17 @@ def test_a_model_with_vectors_of_another_size_is_refused(tmp_path: Path) -> None
 
 def test_words_are_trained_on_the_texts(tmp_path: Path) -> None:
     pytest.importorskip("gensim", reason="word vectors are trained with gensim, which is not installed")
-    told: list[str] = []
+    notices: list[str] = []
 
     class Heard(SilentProgress):
         def notice(self, text: str) -> None:
-            told.append(text)
+            notices.append(text)
 
     settings = WordSettings(min_count=1, size=5, epochs=2)
-    found = make_words(settings, source(), None, tmp_path, (0, Heard()))
-    assert found.embedding.shape == (5, 5)
-    np.testing.assert_allclose(np.linalg.norm(found.embedding[1:], axis=1).mean(), 1, rtol=1e-5)
-    assert told == ["word2vec, epoch 1 of 2", "word2vec, epoch 2 of 2"]
+    model = make_words(settings, source(), None, tmp_path, (0, Heard()))
+    assert model.embedding.shape == (5, 5)
+    np.testing.assert_allclose(np.linalg.norm(model.embedding[1:], axis=1).mean(), 1, rtol=1e-5)
+    assert notices == ["word2vec, epoch 1 of 2", "word2vec, epoch 2 of 2"]
     again = make_words(settings, source(), None, tmp_path, (0, Heard()))
-    assert len(told) == 2
-    assert np.array_equal(again.embedding, found.embedding)
+    assert len(notices) == 2
+    assert np.array_equal(again.embedding, model.embedding)

@@ -28,11 +28,11 @@ def saved(folder: Path, content: bytes, name: str = "vectors") -> Path:
 @each_kind
 def test_words_are_read_in_the_order_of_the_file_all_or_those_that_are_wanted(tmp_path: Path, content: bytes) -> None:
     for path in (saved(tmp_path, content), saved(tmp_path, gzip.compress(content), "vectors.gz")):
-        found = read_vectors(path)
-        assert (found.words, found.vectors.dtype) == (tuple(ROWS), np.float32)
-        np.testing.assert_array_equal(found.vectors, np.array(list(ROWS.values()), np.float32))
-        some = read_vectors(path, wanted=Vocabulary(["caf\xe9", "horse"]))
-        assert (some.words, some.vectors.tolist()) == (("caf\xe9",), [[3, 4]])
+        words = read_vectors(path)
+        assert (words.words, words.vectors.dtype) == (tuple(ROWS), np.float32)
+        np.testing.assert_array_equal(words.vectors, np.array(list(ROWS.values()), np.float32))
+        wanted = read_vectors(path, wanted=Vocabulary(["caf\xe9", "horse"]))
+        assert (wanted.words, wanted.vectors.tolist()) == (("caf\xe9",), [[3, 4]])
 
 
 def test_line_ends_of_other_systems_and_spaces_at_the_end_do_no_harm(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_what_is_written_is_read_back_with_the_same_bits(tmp_path: Path) -> None
     vectors = np.random.default_rng(0).normal(size=(4, 7)).astype(np.float32) * np.float32(1e-20)
     path = saved(tmp_path, b"what was there before")
     write_word2vec_text(path, vocabulary, vectors)
-    found = read_vectors(path)
-    assert found.words == vocabulary.words
-    np.testing.assert_array_equal(found.vectors, vectors[1:])
+    words = read_vectors(path)
+    assert words.words == vocabulary.words
+    np.testing.assert_array_equal(words.vectors, vectors[1:])
     assert [entry.name for entry in tmp_path.iterdir()] == ["vectors"]
 
 

@@ -20,9 +20,9 @@ Corpus = tuple[Vocabulary, Texts]
 
 
 def read(sentences: Iterable[list[str]], vocabulary: Vocabulary | None = None) -> Corpus:
-    found = WordList(sentences)
-    vocabulary = vocabulary or Vocabulary.from_counts(found.counts())
-    return vocabulary, found.over(vocabulary)
+    word_list = WordList(sentences)
+    vocabulary = vocabulary or Vocabulary.from_counts(word_list.counts())
+    return vocabulary, word_list.over(vocabulary)
 
 
 def two_worlds(sentences: int = 400, seed: int = 0) -> Corpus:

@@ -51,12 +51,15 @@ def test_layers_are_those_of_the_rows_and_sums_weigh_each_part_the_same() -> Non
 
 def encode(texts: Sequence[str]) -> list[tuple[list[str], NDArray[np.float32]]]:
     """Return each letter as a piece with its place in the alphabet as its state."""
-    found = []
+    encoded = []
     for text in texts:
-        pieces = ["[CLS]", *(f"##{one}" if place else one for word in text.split() for place, one in enumerate(word))]
+        pieces = [
+            "[CLS]",
+            *(f"##{letter}" if place else letter for word in text.split() for place, letter in enumerate(word)),
+        ]
         states = [[float(ord(piece[-1]) - ord("a"))] for piece in pieces]
-        found.append((pieces, np.array(states, np.float32)))
-    return found
+        encoded.append((pieces, np.array(states, np.float32)))
+    return encoded
 
 
 def test_words_have_the_mean_of_their_pieces_and_each_text_is_encoded_once() -> None:
@@ -68,9 +71,9 @@ def test_words_have_the_mean_of_their_pieces_and_each_text_is_encoded_once() -> 
 
     source = ContextualWords(counted, lambda words: np.zeros(len(words), np.int64))
     first, second = Question("1", "ab", "ce"), Question("2", "ab")
-    found = source.states([first, second, first])
-    assert [text.words for text in found] == [("ab", "ce"), ("ab",), ("ab", "ce")]
-    assert found[0].states.tolist() == [[0.5], [3.0]]
+    encoded = source.states([first, second, first])
+    assert [text.words for text in encoded] == [("ab", "ce"), ("ab",), ("ab", "ce")]
+    assert encoded[0].states.tolist() == [[0.5], [3.0]]
     source.states([second])
     assert source.vectors([first]).tolist() == [[1.0]]
     assert read == ["ab ce", "ab"] == [joined_text(question) for question in (first, second)]
