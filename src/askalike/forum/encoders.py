@@ -44,13 +44,13 @@ class NamedReranker:
     def __init__(self, layout: ForumLayout) -> None:
         self._layout = layout
         self._guard = threading.Lock()
-        self._given: Reranker | None = None
+        self._object: Reranker | None = None
         self._read: tuple[RerankerSettings, Reranker] | None = None
 
     def take(self, reranker: AnyReranker | None) -> None:
         """Take a reranker, which is asked once; see ``Models.use_reranker``."""
         if reranker is None:
-            self._given = self._read = None
+            self._object = self._read = None
             remove_file(self._layout.reranker)
             sync_folder(self._layout.folder)
             return
@@ -62,9 +62,9 @@ class NamedReranker:
         with self._guard:
             if isinstance(named, RerankerSettings):
                 replace_whole(self._layout.reranker, named.to_bytes())
-                self._given, self._read = None, (named, scorer)
+                self._object, self._read = None, (named, scorer)
             else:
-                self._given = scorer
+                self._object = scorer
 
     def get(self) -> Reranker | None:
         """Return the reranker that was given or that the forum names now, None where there is none.
@@ -72,8 +72,8 @@ class NamedReranker:
         Raises:
             EncoderError: it cannot be had.
         """
-        if self._given is not None:
-            return self._given
+        if self._object is not None:
+            return self._object
         named = read_reranker(self._layout.reranker)
         if named is None:
             return None

@@ -58,7 +58,7 @@ travel.stackexchange.com that were read. From a probability of .25 on all 52 wer
 def with_link(probability: float) -> float:
     """Return the probability of a pair that somebody linked as a duplicate.
 
-    >>> [round(with_link(one), 2) for one in (0.05, 0.23, 0.8)]
+    >>> [round(with_link(score), 2) for score in (0.05, 0.23, 0.8)]
     [0.41, 0.8, 0.98]
     """
     odds = math.exp(OF_LINK) * probability
@@ -139,7 +139,7 @@ class Linkage:
 
     >>> a, b, c, d = 1, 2, 3, 4
     >>> chain = Evidence([Pair(a, b, 0.9), Pair(b, c, 0.8), Pair(a, c, 0.3), Pair(c, d, 0.7)])
-    >>> [(one.nums, one.height) for one in Linkage(chain, 0.5).nodes]  # b and c do not join: a and c are not alike
+    >>> [(node.nums, node.height) for node in Linkage(chain, 0.5).nodes]  # b and c do not join: a and c are not alike
     [((1, 2), 0.9), ((3, 4), 0.7)]
     """
 

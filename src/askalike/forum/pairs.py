@@ -127,7 +127,7 @@ class Pairs:
         self.store = PairStore(layout.pairs, store.check_folder)
         self.least_score = least_score
         self._lacking: list[Ends] = []
-        self._asked: set[Ends] = set()
+        self._filled: set[Ends] = set()
         self._looked = ("", 0)  # "begun" of the store, and the "version" up to which pairs were found lacking
         is_plain = indexes.settings == ForumSettings()  # another process knows no others
         folder, module = layout.folder.resolve(), __name__ if is_plain else ""
@@ -500,10 +500,10 @@ class Pairs:
             reader = EvidenceReader(self._records, self.store)
             near = reader.near(changed) if len(changed) <= MOST_PARTIAL else None
             missing = lacking(reader.evidence(near, 0.0), LEAST)
-            self._lacking = sorted((ends for ends in missing if ends not in self._asked), reverse=True)
+            self._lacking = sorted((ends for ends in missing if ends not in self._filled), reverse=True)
             self._looked = (begun, int(version))  # only now: what could not be read is looked at again
             if not self._lacking:
-                self._asked.clear()
+                self._filled.clear()
                 with self.store.writing() as store:
                     store.keep("filled", version)
                 return []
@@ -514,20 +514,20 @@ class Pairs:
 
     def _fill(self, pairs: list[Ends]) -> None:
         """Compare questions with others that no search has found for them, in both directions."""
-        self._asked.update(pairs)
+        self._filled.update(pairs)
         nums = [pairs[0][0], *(other for _, other in pairs)]
         questions = self._records.questions_by_num(nums)
-        pairs_found: list[Pair] = []
+        scored: list[Pair] = []
         for num, others in ((nums[0], nums[1:]), *((other, nums[:1]) for other in nums[1:])):
             if num in questions:
                 ask = partial(_compared, query=_as_query(questions[num], 1), num=num, others=others)
                 likely = self._indexes.with_searcher(ask)
-                pairs_found.extend(
+                scored.extend(
                     Pair(min(num, other), max(num, other), score)
                     for other, score in likely.items()
                     if other in questions
                 )
-        kept = self._open_or_linked(pairs_found)
+        kept = self._open_or_linked(scored)
         with self.store.writing() as store:
             store.put(kept)
 

@@ -80,7 +80,7 @@ class Stratum:
 def stratum_of(probability: float) -> int:
     """Return the number of the stratum of a probability, 0 the least.
 
-    >>> [stratum_of(one) for one in (0.0, 0.1, 0.6, 1.0)]
+    >>> [stratum_of(probability) for probability in (0.0, 0.1, 0.6, 1.0)]
     [0, 2, 4, 6]
     """
     return bisect_right(BORDERS, probability)

@@ -216,7 +216,7 @@ class VectorSet:
         self.folder = folder
         self.name = name
         self.settings: EncoderSettings | None = read_settings(folder / ENCODER_FILE)
-        self._given = encoder
+        self._object = encoder
         self.index = (indexes or LocalIndexes()).open(folder)
         if (
             self.settings is not None
@@ -253,7 +253,7 @@ class VectorSet:
     @property
     def problem(self) -> EncoderError | None:
         """Return what keeps the encoder of the vectors from being used, as far as a look at it tells."""
-        return None if self.settings is None or self._given is not None else problem_of(self.settings)
+        return None if self.settings is None or self._object is not None else problem_of(self.settings)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ class VectorSet:
                 if self.settings is None:
                     self._encoder = model_in(self.folder)
                 else:
-                    self._encoder = TextQuestions(self._given or loaded(self.settings), self.settings)
+                    self._encoder = TextQuestions(self._object or loaded(self.settings), self.settings)
             return self._encoder
 
     def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:

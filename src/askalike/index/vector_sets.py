@@ -223,7 +223,7 @@ class Vectors:
         self._opening = threading.Lock()
         self._seen: bytes | None = None
         self._answering: VectorSet | None = None
-        self._given: tuple[str, TextEncoder] | None = None
+        self._object: tuple[str, TextEncoder] | None = None
         self._first: VectorSet | None = None
 
     def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool = True) -> None:
@@ -235,11 +235,11 @@ class Vectors:
         if is_named:
             name_encoder(self._layout, settings)
         with self._opening:
-            self._given = (settings.fingerprint, encoder)
+            self._object = (settings.fingerprint, encoder)
             self._seen = None  # the set that answers may be its own
 
     def _encoder(self, fingerprint: str) -> TextEncoder | None:
-        return self._given[1] if self._given is not None and self._given[0] == fingerprint else None
+        return self._object[1] if self._object is not None and self._object[0] == fingerprint else None
 
     @property
     def is_wanted(self) -> bool:

@@ -321,17 +321,17 @@ class RelativeBias:
 
     def __init__(self, folder: TransformerFolder) -> None:
         self._table = folder.weights["encoder.relative_attention_bias.weight"]  # (buckets, H)
-        self._made: dict[int, Array] = {}
+        self._biases: dict[int, Array] = {}
 
     def of(self, length: int) -> Array:
         """Return the bias for texts of so many pieces.  # (1, H, T, T)"""
-        biases = self._made.get(length)
+        biases = self._biases.get(length)
         if biases is None:
-            if len(self._made) >= 16:
-                self._made.clear()
+            if len(self._biases) >= 16:
+                self._biases.clear()
             places = np.arange(length)
             buckets = relative_buckets(places[None, :] - places[:, None], len(self._table))
-            biases = self._made[length] = np.ascontiguousarray(self._table[buckets].transpose(2, 0, 1)[None])
+            biases = self._biases[length] = np.ascontiguousarray(self._table[buckets].transpose(2, 0, 1)[None])
         return biases
 
 

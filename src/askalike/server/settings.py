@@ -134,7 +134,7 @@ class ServeSettings:
 def is_loopback(host: str) -> bool:
     """Return whether only this machine reaches an address.
 
-    >>> [is_loopback(one) for one in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "forum.example.org")]
+    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "forum.example.org")]
     [True, True, True, False, False]
     """
     if host == "localhost":

@@ -144,22 +144,22 @@ class PairStore(SqliteFile):
 
     def drawn(self, low: float, high: float, limit: int, seed: int) -> list[Pair]:
         """Return the open pairs with low ≤ score < high that have the least ``permanent_number``, ascending."""
-        found_rows = self._rows(
+        rows = self._rows(
             "SELECT first, second, score, cosine FROM pairs WHERE score >= ? AND score < ? AND is_open"
             " ORDER BY (? * first + ? * second + ?) % ?, first, second LIMIT ?",
             *(low, high, *permanent_factors(seed), limit),
         )
-        return [Pair(*row) for row in found_rows]
+        return [Pair(*row) for row in rows]
 
     def page(self, minimum: float, limit: int, after: PairPosition | None = None) -> list[Pair]:
         """Return open pairs of at least this score, best first, from after a position on."""
         start = after or PairPosition(2.0, 0, 0)
-        found_rows = self._rows(
+        rows = self._rows(
             "SELECT first, second, score, cosine FROM pairs WHERE score <= ? AND score >= ? AND is_open"
             " AND (score < ? OR (first, second) > (?, ?)) ORDER BY score DESC, first, second LIMIT ?",
             *(start.score, minimum, start.score, start.first, start.second, limit),
         )
-        return [Pair(*row) for row in found_rows]
+        return [Pair(*row) for row in rows]
 
     def copies(self, num: int, limit: int) -> list[int]:
         """Return the smallest numbers of the questions with the text of this one, itself among them, ascending.
@@ -167,10 +167,10 @@ class PairStore(SqliteFile):
         Args:
             limit: at most this many; -1 for all.
         """
-        found_rows = self._rows(
+        rows = self._rows(
             "SELECT num FROM texts WHERE hash = (SELECT hash FROM texts WHERE num = ?) ORDER BY num LIMIT ?", num, limit
         )
-        return [row[0] for row in found_rows]
+        return [row[0] for row in rows]
 
     def firsts(self, nums: Sequence[int]) -> dict[int, int]:
         """Return the smallest number of the questions with the text of each; those without a text are left out."""
@@ -186,12 +186,12 @@ class PairStore(SqliteFile):
         """
         if nums is None:
             shared = "(SELECT hash FROM texts GROUP BY hash HAVING count(*) > 1)"
-            found_rows = self._rows(f"SELECT hash, num FROM texts WHERE hash IN {shared} ORDER BY hash, num")
+            rows = self._rows(f"SELECT hash, num FROM texts WHERE hash IN {shared} ORDER BY hash, num")
         else:
             wanted = "SELECT hash, num FROM texts WHERE hash IN (SELECT hash FROM texts WHERE num IN ({}))"
-            found_rows = sorted({row for part in _parts(nums) for row in self._rows(wanted.format(part))})
-        listed = ([num for _, num in rows] for _, rows in groupby(found_rows, key=lambda row: row[0]))
-        return [nums_of for nums_of in listed if len(nums_of) > 1]
+            rows = sorted({row for part in _parts(nums) for row in self._rows(wanted.format(part))})
+        sharing = ([num for _, num in group] for _, group in groupby(rows, key=lambda row: row[0]))
+        return [nums_of_text for nums_of_text in sharing if len(nums_of_text) > 1]
 
     def of(self, nums: Iterable[int] | None = None, minimum: float = 0.0) -> list[Pair]:
         """Return the pairs of at least this score of any of these questions, or of all for None, by their numbers."""

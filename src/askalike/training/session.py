@@ -262,7 +262,7 @@ class TrainingSession:
         self._began = time.monotonic()
         self._forum, self._name, self._options = forum, str(recipe), options or TrainingOptions()
         self._layout = ForumLayout(forum.path)
-        self._held = ExitStack()
+        self._locks = ExitStack()
         self._recipe = checked_recipe(recipe, self._options)
         self._check_language()
         self._folder = self._layout.training
@@ -272,7 +272,7 @@ class TrainingSession:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._held.close()
+        self._locks.close()
 
     def plan(self, progress: Progress | None = None) -> TrainingPlan:
         """Read the forum, and return what is going to be done.
@@ -285,7 +285,7 @@ class TrainingSession:
             training = self._read()
             dev = "" if training.dev is None else repr(sorted(training.dev.qrels.items()))
             plan = {**self._recipe_and_seed(), "data": training.data.digest(), "dev": dev}
-            beginning = self._held.enter_context(work_folder(self._folder, plan, is_fresh=self._options.is_fresh))
+            beginning = self._locks.enter_context(work_folder(self._folder, plan, is_fresh=self._options.is_fresh))
             if is_finished(self._folder, self._recipe_and_seed(), training.data) and (
                 self._options.is_kept or self._is_taken()
             ):

@@ -247,7 +247,7 @@ def idf(texts: Texts, size: int) -> NDArray[np.float32]:
     titles and bodies are texts of their own.
 
     >>> texts = Texts(np.array([1, 2, 1, 1], np.int32), np.array([0, 2, 4, 4]))  # N = 3, n = 0, 2, 1
-    >>> [round(float(one), 4) for one in idf(texts, 3)]
+    >>> [round(float(weight), 4) for weight in idf(texts, 3)]
     [2.3863, 1.2877, 1.6931]
     """
     rows = np.repeat(np.arange(len(texts)), texts.lengths())
