@@ -20,7 +20,7 @@ from typing import BinaryIO, Final
 
 import filelock
 
-from askalike.errors import DiskFullError, ForumError, ShortageError
+from askalike.errors import BusyForumError, DiskFullError, ForumError, ShortageError
 
 IS_WINDOWS: Final = os.name == "nt"
 REPLACING_S: Final = 2.0
@@ -293,11 +293,14 @@ class UnlockableError(ForumError):
 
 
 @contextmanager
-def holding(lock: filelock.BaseFileLock, timeout_s: float) -> Iterator[None]:
+def holding(lock: filelock.BaseFileLock, timeout_s: float, busy: BusyForumError | None = None) -> Iterator[None]:
     """Hold a lock.
 
+    Args:
+        busy: raised where another process holds it for longer than ``timeout_s``.
+
     Raises:
-        filelock.Timeout: another process holds it for longer than ``timeout_s``.
+        filelock.Timeout: another process holds it for longer, and there is no ``busy``.
         UnlockableError: the system does not let it be taken, or its folder is not there.
         ShortageError: the system has no file handle left.
     """
@@ -306,8 +309,10 @@ def holding(lock: filelock.BaseFileLock, timeout_s: float) -> Iterator[None]:
         raise UnlockableError(f"the folder {folder} is not there", "open the forum again")
     try:
         lock.acquire(timeout=timeout_s)
-    except filelock.Timeout:
-        raise
+    except filelock.Timeout as error:
+        if busy is None:
+            raise
+        raise busy from error
     except (OSError, NotImplementedError) as error:
         if short := shortage(f"{lock.lock_file} cannot be locked", getattr(error, "errno", 0) or 0):
             raise short from error

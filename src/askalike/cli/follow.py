@@ -6,7 +6,7 @@ import itertools
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -273,16 +273,10 @@ def _discarding_if_empty(forum: Forum, *, is_new: bool) -> Iterator[Forum]:
             raise
 
 
-@contextmanager
-def _sole_process(lock: Path, does: str) -> Iterator[None]:
+def _sole_process(lock: Path, does: str) -> AbstractContextManager[None]:
     """Hold the lock of the one that follows, or writes back."""
-    try:
-        with holding(filelock.FileLock(lock), 0):
-            yield
-    except filelock.Timeout as error:
-        raise BusyForumError(
-            f"another process {does} with this forum", "end it first; --status shows how it does"
-        ) from error
+    busy = BusyForumError(f"another process {does} with this forum", "end it first; --status shows how it does")
+    return holding(filelock.FileLock(lock), 0, busy)
 
 
 @contextmanager

@@ -464,11 +464,8 @@ def _sets_of_own(layout: ForumLayout) -> Iterator[Path]:
 
 
 def _remove_pairs(layout: ForumLayout) -> None:
-    try:
-        with holding(filelock.FileLock(layout.pairs_lock, thread_local=False), LOCK_TIMEOUT_S):
-            for name in _PAIRS:
-                remove_file(layout.folder / name)
-    except filelock.Timeout as error:
-        raise BusyForumError(
-            f"another process is comparing the questions of {layout.folder}", "wait until it has finished"
-        ) from error
+    what = f"another process is comparing the questions of {layout.folder}"
+    busy = BusyForumError(what, "wait until it has finished")
+    with holding(filelock.FileLock(layout.pairs_lock, thread_local=False), LOCK_TIMEOUT_S, busy):
+        for name in _PAIRS:
+            remove_file(layout.folder / name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -351,9 +351,12 @@ class Indexes:
         Raises:
             BusyForumError: another process has been at it for longer than the time-out.
         """
-        before = self._begun
+        before, busy = self._begun, None
+        if is_waiting:
+            hint = "your change is stored and becomes searchable when that process has finished"
+            busy = BusyForumError(f"another process is indexing {self._layout.folder}", hint)
         try:
-            with self._locked(LOCK_TIMEOUT_S if is_waiting else 0):
+            with self._locked(LOCK_TIMEOUT_S if is_waiting else 0, busy):
                 if self._finished > before:  # another thread began after this one had stored its changes
                     return True
                 self._begun += 1
@@ -363,14 +366,8 @@ class Indexes:
                     self.vectors.follow(progress)
                 self._finished = self._begun
                 return True
-        except EngineError:  # what is stored is found when the engine is back; searches say that it is not
+        except (EngineError, filelock.Timeout):  # what is stored is found when the engine is back; searches say so
             return False
-        except filelock.Timeout as error:
-            if is_waiting:
-                raise BusyForumError(
-                    f"another process is indexing {self._layout.folder}",
-                    "your change is stored and becomes searchable when that process has finished",
-                ) from error
         except (UnlockableError, DiskFullError, ShortageError):
             if is_waiting:  # who only searches need not be able to write
                 raise
@@ -419,25 +416,15 @@ class Indexes:
         return "" if self._engine is None else self._engine.address
 
     @contextmanager
-    def _locked(self, timeout_s: float) -> Iterator[None]:
-        """Hold the lock of who writes the indexes that answer, in this process and over all.
-
-        Raises:
-            filelock.Timeout: another process holds it.
-            UnlockableError: the system does not let it be taken.
-        """
-        with self._guard, holding(self._lock, timeout_s):
+    def _locked(self, timeout_s: float, busy: BusyForumError | None) -> Iterator[None]:
+        """Hold the lock of who writes the indexes that answer, in this process and over all; see ``files.holding``."""
+        with self._guard, holding(self._lock, timeout_s, busy):
             yield
 
-    @contextmanager
-    def _locked_for_encoder(self) -> Iterator[None]:
-        try:
-            with self._locked(RENEWAL_TIMEOUT_S):
-                yield
-        except filelock.Timeout as error:
-            raise BusyForumError(
-                f"another process is indexing {self._layout.folder}", "encode again; vectors encoded so far are kept"
-            ) from error
+    def _locked_for_encoder(self) -> AbstractContextManager[None]:
+        hint = "encode again; vectors encoded so far are kept"
+        busy = BusyForumError(f"another process is indexing {self._layout.folder}", hint)
+        return self._locked(RENEWAL_TIMEOUT_S, busy)
 
 
 def without_detected_language(question: Question) -> Question:
@@ -467,19 +454,11 @@ def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:
     """
     with ExitStack() as locks:
         if settings.has_vectors:
-            try:
-                locks.enter_context(holding(lock_of_makers(layout.vectors), LOCK_TIMEOUT_S))
-            except filelock.Timeout as error:
-                raise BusyForumError(
-                    f"another process is encoding {layout.folder}",
-                    'wait until it has finished, or keep its vectors with "askalike reindex FORUM --no-encode"',
-                ) from error
-        try:
-            locks.enter_context(holding(filelock.FileLock(layout.lock, thread_local=False), LOCK_TIMEOUT_S))
-        except filelock.Timeout as error:
-            raise BusyForumError(
-                f"another process is indexing {layout.folder}", "wait until it has finished"
-            ) from error
+            hint = 'wait until it has finished, or keep its vectors with "askalike reindex FORUM --no-encode"'
+            busy = BusyForumError(f"another process is encoding {layout.folder}", hint)
+            locks.enter_context(holding(lock_of_makers(layout.vectors), LOCK_TIMEOUT_S, busy))
+        busy = BusyForumError(f"another process is indexing {layout.folder}", "wait until it has finished")
+        locks.enter_context(holding(filelock.FileLock(layout.lock, thread_local=False), LOCK_TIMEOUT_S, busy))
         if named_engine(layout):
             with closing(open_store(layout)) as store:
                 engine = engine_of(layout, store)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-import filelock
 import numpy as np
 from numpy.typing import NDArray
 
@@ -185,8 +184,8 @@ COUNTED_EXACTLY: Final = 2_000
 """What is measured of a forum of so many questions is measured anew when it has changed, so that scores depend on what
 is there alone."""
 
-Locked = Callable[[float], AbstractContextManager[None]]
-"""Holds the lock of who writes the indexes that answer, and waits for it for so many seconds."""
+Locked = Callable[[float, BusyForumError], AbstractContextManager[None]]
+"""Holds the lock of who writes the indexes that answer, and waits for it for so long; see ``files.holding``."""
 
 
 class Words(Protocol):
@@ -234,13 +233,9 @@ class LocalWords:
         index = fitting_index(self._layout.lexical, self._store, self._analyzer)
         if index is not None:
             return index
-        try:
-            with self._locked(LOCK_TIMEOUT_S):
-                return open_index(self._layout.lexical, self._store, self._analyzer)
-        except filelock.Timeout as error:
-            raise BusyForumError(
-                f"another process is indexing {self._layout.folder}", "wait until it has finished"
-            ) from error
+        busy = BusyForumError(f"another process is indexing {self._layout.folder}", "wait until it has finished")
+        with self._locked(LOCK_TIMEOUT_S, busy):
+            return open_index(self._layout.lexical, self._store, self._analyzer)
 
     def begin(self) -> None:
         """Look what is there; see ``Words``."""

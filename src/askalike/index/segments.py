@@ -18,7 +18,7 @@ import secrets
 import threading
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -135,8 +135,7 @@ def writing(folder: Path, kind: str = "vector") -> Iterator[None]:
         raise unwritable(f"the {kind} index in {folder}", error, is_full=error.errno in FULL) from error
 
 
-@contextmanager
-def alone(folder: Path, kind: str, patience_s: float = 0) -> Iterator[None]:
+def alone(folder: Path, kind: str, patience_s: float = 0) -> AbstractContextManager[None]:
     """Hold the lock of who writes; the system frees it when the process dies.
 
     Args:
@@ -146,14 +145,9 @@ def alone(folder: Path, kind: str, patience_s: float = 0) -> Iterator[None]:
         BusyForumError: it is held, in this process or another.
         ForumError: the system does not let it be taken.
     """
-    with ExitStack() as locks:
-        try:
-            locks.enter_context(holding(filelock.FileLock(folder / LOCK_FILE, thread_local=False), patience_s))
-        except filelock.Timeout as error:
-            raise BusyForumError(
-                f"the {kind} index in {folder} is being written by another process", "wait until it has finished"
-            ) from error
-        yield
+    what = f"the {kind} index in {folder} is being written by another process"
+    busy = BusyForumError(what, "wait until it has finished")
+    return holding(filelock.FileLock(folder / LOCK_FILE, thread_local=False), patience_s, busy)
 
 
 def clear_orphaned_files(folder: Path, named: Collection[str]) -> None:

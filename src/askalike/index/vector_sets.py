@@ -467,15 +467,12 @@ class Vectors:
         Raises:
             BusyForumError: another process holds it, and ``is_waiting``.
         """
+        busy = BusyForumError(f"another process is encoding {self._layout.folder}", "wait until it has finished")
         with ExitStack() as locks:
             try:
-                locks.enter_context(holding(lock_of_makers(self._folder), 0))
+                locks.enter_context(holding(lock_of_makers(self._folder), 0, busy if is_waiting else None))
                 is_ours = True
-            except filelock.Timeout as error:
-                if is_waiting:
-                    raise BusyForumError(
-                        f"another process is encoding {self._layout.folder}", "wait until it has finished"
-                    ) from error
+            except filelock.Timeout:
                 is_ours = False
             yield is_ours
 

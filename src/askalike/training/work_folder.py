@@ -26,7 +26,7 @@ from typing import Final, Literal
 import filelock
 
 from askalike.errors import BusyForumError
-from askalike.files import Owned, remove_owned, replace_whole
+from askalike.files import Owned, holding, remove_owned, replace_whole
 from askalike.index.model_source import fingerprint
 from askalike.models.folder import OWNED, refuse_foreign
 from askalike.training.corpus import TrainingData
@@ -55,12 +55,8 @@ def work_folder(path: Path, plan: Mapping[str, str | int], *, is_fresh: bool = F
         BusyForumError: another training runs in it.
     """
     path.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(path / "lock", timeout=0)
-    try:
-        lock.acquire()
-    except filelock.Timeout:
-        raise BusyForumError(f"another training runs in {path}", "wait until it has ended, or stop it") from None
-    try:
+    busy = BusyForumError(f"another training runs in {path}", "wait until it has ended, or stop it")
+    with holding(filelock.FileLock(path / "lock"), 0, busy):
         begun = _beginning(path / _PLAN, plan, is_fresh)
         _clear_half_written(path)
         if is_fresh:
@@ -68,8 +64,6 @@ def work_folder(path: Path, plan: Mapping[str, str | int], *, is_fresh: bool = F
             (path / "log.csv").unlink(missing_ok=True)
         replace_whole(path / _PLAN, json.dumps(plan, indent=1).encode())
         yield begun
-    finally:
-        lock.release()
 
 
 def keep_finished(folder: Path, plan: Mapping[str, str | int], data: TrainingData) -> None:
