@@ -29,6 +29,7 @@ from askalike.search.correction import KnownWords
 from askalike.search.engine import DuplicateLinks, TermStatistics
 from askalike.search.query import TermCounts, weigh
 from askalike.search.scorer import Scoring
+from askalike.search.settings import MAX_HITS
 from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.settings import TextSettings
@@ -269,6 +270,13 @@ def test_questions_that_have_gone_are_replaced_by_the_next_best() -> None:
     hits = hits_of(Searcher(engine, Scoring(ANALYZER)), Query("printer", k=3, ranker="words", is_canonical=False))
     assert [hit.question.id for hit in hits] == ["6", "7", "8"]
     assert engine.asked == [3, 6, 12]
+
+
+@pytest.mark.parametrize("k", [800, MAX_HITS])
+def test_a_search_that_has_looked_at_as_many_questions_as_it_may_ends_with_fewer_hits(k: int) -> None:
+    engine = ListEngine([Question(f"{key:04}", "printer") for key in range(MAX_HITS + 50)], gone=frozenset(range(300)))
+    hits = hits_of(Searcher(engine, Scoring(ANALYZER)), Query("printer", k=k, ranker="words", is_canonical=False))
+    assert [hit.question.id for hit in hits] == [f"{key:04}" for key in range(300, MAX_HITS)]
 
 
 def test_equal_scores_at_the_end_of_a_joined_list_are_cut_by_id() -> None:

@@ -102,10 +102,15 @@ class Candidates:
 
 
 def deepen_unfilled(tables: Sequence[Candidates]) -> list[Candidates]:
-    """Return the tables with too few rows where others may be hits; they look for twice as many questions now."""
-    unfilled = [table for table in tables if len(table.keys) < table.k and not table.is_complete]
+    """Return the tables with fewer rows than hits are asked for, where others may be hits; they look deeper now.
+
+    Each looks for twice as many questions as before, ``MAX_HITS`` at most: one that has looked for so many is done.
+    """
+    unfilled = [
+        table for table in tables if len(table.keys) < table.k and table.wanted < MAX_HITS and not table.is_complete
+    ]
     for table in unfilled:
-        table.wanted = min(2 * table.wanted, max(table.wanted, MAX_HITS))
+        table.wanted = min(2 * table.wanted, MAX_HITS)
     return unfilled
 
 
