@@ -540,7 +540,7 @@ class GroupsPage(Struct, frozen=True):
 # -- the service itself ------------------------------------------------------------------------------------------------
 
 
-class ServedForum(Struct, frozen=True):
+class ListedForum(Struct, frozen=True):
     """One of the forums of a service.
 
     Args:
@@ -556,7 +556,7 @@ class ServedForum(Struct, frozen=True):
 class Forums(Struct, frozen=True):
     """The forums of a service that the request may read."""
 
-    forums: tuple[ServedForum, ...]
+    forums: tuple[ListedForum, ...]
 
 
 class Followed(Struct, frozen=True):

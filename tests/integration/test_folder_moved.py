@@ -14,7 +14,7 @@ from tests.postgres_server import new_database
 from askalike import Forum, Query, Question
 from askalike.errors import ForumError, ForumNotFoundError
 from askalike.server.app import build
-from askalike.server.forums import Forums
+from askalike.server.forums import ForumsApplication
 from askalike.server.settings import Limits, ServeSettings
 
 BASE = "http://localhost:8765"
@@ -124,7 +124,7 @@ def test_a_service_refuses_without_its_folder_and_answers_for_what_stands_there_
 def test_of_several_forums_one_that_was_replaced_is_opened_again(tmp_path: Path) -> None:
     for name in ("f", "g"):
         forum_of(tmp_path / "all" / name, "Printer prints blank pages")
-    with TestClient(Forums(ServeSettings(str(tmp_path / "all"), limits=LIMITS)), base_url=BASE) as client:
+    with TestClient(ForumsApplication(ServeSettings(str(tmp_path / "all"), limits=LIMITS)), base_url=BASE) as client:
         assert first_title(client, "/f/v1/similar") == "Printer prints blank pages"
         (tmp_path / "all" / "f").rename(tmp_path / "elsewhere")
         assert client.get("/f/v1/status").status_code == 404

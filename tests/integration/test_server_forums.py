@@ -18,7 +18,7 @@ from tests.command import Run
 
 from askalike import Forum, Question
 from askalike.errors import DatabaseError
-from askalike.server.forums import Forums
+from askalike.server.forums import ForumsApplication
 from askalike.server.guards import Keys
 from askalike.server.service import Service
 from askalike.server.settings import Limits, ServeSettings
@@ -46,7 +46,7 @@ def serve(folder: Path) -> Iterator[Serve]:
 
         def start(**settings: object) -> TestClient:
             serve_settings = ServeSettings(str(folder), **{"limits": LIMITS, **settings})  # type: ignore[arg-type]
-            return stack.enter_context(TestClient(Forums(serve_settings), base_url="http://localhost:8765"))
+            return stack.enter_context(TestClient(ForumsApplication(serve_settings), base_url="http://localhost:8765"))
 
         yield start
 
@@ -90,7 +90,7 @@ OUTSIDE = (
 )
 
 
-async def status_of(forums: Forums, path: str) -> int:
+async def status_of(forums: ForumsApplication, path: str) -> int:
     """Return the status of a GET whose path reaches the service as it is written."""
     messages: list[Any] = []
 
@@ -109,7 +109,7 @@ async def status_of(forums: Forums, path: str) -> int:
 def test_no_path_leads_out_of_the_folder_or_to_a_file(serve: Serve, folder: Path) -> None:
     for path in (folder.parent / "outside", folder / ".hidden"):
         shutil.copytree(folder / "travel", path)
-    client, forums = serve(), Forums(ServeSettings(str(folder), limits=LIMITS))
+    client, forums = serve(), ForumsApplication(ServeSettings(str(folder), limits=LIMITS))
     try:
         for path in OUTSIDE:
             assert asyncio.run(status_of(forums, path)) == 404, path
@@ -243,15 +243,16 @@ def test_a_forum_that_is_asked_while_another_closes_for_a_third_stays_open(
 ) -> None:
     begins, may_end = slow_close
     Forum.create(folder / "third").close()
-    forums = Forums(ServeSettings(str(folder), limits=Limits(rate=0, timeout_s=120, open_forums=1)))
+    forums = ForumsApplication(ServeSettings(str(folder), limits=Limits(rate=0, timeout_s=120, open_forums=1)))
 
     async def steps() -> None:
         try:
-            await forums.forum_named("travel").opened()
+            await forums.forum_named("travel").ensure_open()
             forums.served["travel"].busy += 1
-            service = await forums.forum_named("cooking").opened()  # more than may be open, since none could be closed
+            # more than may be open, since none could be closed
+            service = await forums.forum_named("cooking").ensure_open()
             forums.served["travel"].busy -= 1
-            opening = asyncio.create_task(forums.forum_named("third").opened())
+            opening = asyncio.create_task(forums.forum_named("third").ensure_open())
             assert await asyncio.to_thread(begins.wait, 60)
             forums.served["cooking"].busy += 1
             may_end.set()
@@ -316,7 +317,7 @@ def test_a_forum_whose_work_takes_long_is_closed_after_it(folder: Path, monkeypa
 def opened(client: TestClient) -> list[str]:
     """Return the names of the forums that are open."""
     app = client.app
-    assert isinstance(app, Forums)
+    assert isinstance(app, ForumsApplication)
     return sorted(app.services)
 
 
@@ -324,7 +325,7 @@ def test_what_a_forum_would_refuse_does_not_open_it(serve: Serve, folder: Path) 
     reads = {"Authorization": f"Bearer {Keys(folder / 'travel').add('', 'read')[1]}"}
     client, query = serve(host="0.0.0.0"), {"title": "visa"}
     app, portal = client.app, client.portal
-    assert isinstance(app, Forums)
+    assert isinstance(app, ForumsApplication)
     assert portal is not None
     for method, path, headers, status in (
         ("GET", "/v1/status", {}, 401),

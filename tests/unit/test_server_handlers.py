@@ -80,23 +80,23 @@ def test_while_searches_are_under_way_comparing_rests_twenty_times_as_long_as_it
     monkeypatch.setattr("askalike.server.service.time", SimpleNamespace(monotonic=lambda: clock[0]))
     busy = [1]
     worker = MaintenanceWorker(forum, lambda: busy[0])  # type: ignore[arg-type]
-    assert worker.keep()
+    assert worker.do_slice()
     for _ in range(19):  # each 0.1 s later
-        assert not worker.keep()
+        assert not worker.do_slice()
         clock[0] += 0.1
     assert compared == [100.0]
     clock[0] += 0.2
-    assert worker.keep()
+    assert worker.do_slice()
     busy[0] = 0  # nobody searches: it goes on at once
-    assert worker.keep()
+    assert worker.do_slice()
     assert compared == pytest.approx([100.0, 102.2, 102.3])
     busy[0] = 3
     clock[0] += 2.1
-    assert worker.keep()
+    assert worker.do_slice()
     clock[0] += 5.9
-    assert not worker.keep()
+    assert not worker.do_slice()
     clock[0] += 0.2
-    assert worker.keep()
+    assert worker.do_slice()
 
 
 def test_pairs_and_groups_come_page_by_page(handlers: Handlers) -> None:
@@ -104,9 +104,9 @@ def test_pairs_and_groups_come_page_by_page(handlers: Handlers) -> None:
         handlers.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
     handlers.forum.store.add_answers([Answer("z", "p2", "Restart it")])
     handlers.put(Question("w", "Wifi drops at night"))
-    while MaintenanceWorker(handlers.forum, lambda: False).keep():
+    while MaintenanceWorker(handlers.forum, lambda: False).do_slice():
         pass
-    assert handlers.progress().done == handlers.progress().questions == 8
+    assert handlers.comparison_progress().done == handlers.comparison_progress().questions == 8
     page = handlers.pairs(PairsQuery(limit=2, minimum=0.1))
     assert all(pair.score == 1.0 and pair.cosine is None for pair in page.pairs)
     assert [(pair.question.id, pair.candidate.id) for pair in page.pairs] == [("p1", "p0"), ("p2", "p0")]
@@ -132,7 +132,7 @@ def test_pairs_and_groups_come_page_by_page(handlers: Handlers) -> None:
 def compared(handlers: Handlers) -> Handlers:
     for number in range(4):
         handlers.put(Question(f"p{number}", "Printer offline again"))
-    while MaintenanceWorker(handlers.forum, lambda: False).keep():
+    while MaintenanceWorker(handlers.forum, lambda: False).do_slice():
         pass
     return handlers
 
@@ -153,7 +153,7 @@ def test_groups_that_are_brought_in_step_hold_up_no_request_for_others(
 
     before = size()
     compared.put(Question("p4", "Printer offline again"))
-    while MaintenanceWorker(compared.forum, lambda: False).keep():
+    while MaintenanceWorker(compared.forum, lambda: False).do_slice():
         pass
     monkeypatch.setattr(compared.forum.pairs.store, "touched", slow)
     with ThreadPoolExecutor(1) as others:
@@ -176,7 +176,7 @@ def test_a_cursor_of_nobody_is_refused(handlers: Handlers, cursor: str) -> None:
 def test_the_maintenance_worker_indexes_what_another_process_left(handlers: Handlers) -> None:
     handlers.forum.put_unindexed([Question("4", "Toaster burns")])
     assert handlers.similar(SimilarRequest("toaster"))["hits"] == []
-    MaintenanceWorker(handlers.forum, lambda: False).keep()
+    MaintenanceWorker(handlers.forum, lambda: False).do_slice()
     assert [hit["question"]["id"] for hit in handlers.similar(SimilarRequest("toaster"))["hits"]] == ["4"]
 
 
@@ -187,7 +187,7 @@ def test_the_maintenance_worker_reports_failures(tmp_path: Path) -> None:
         forum.models.use_model(tmp_path / "model")
         (ForumLayout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
         with pytest.raises(ModelError):
-            MaintenanceWorker(forum, lambda: False).keep()
+            MaintenanceWorker(forum, lambda: False).do_slice()
 
 
 USES = """

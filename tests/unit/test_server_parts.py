@@ -356,15 +356,15 @@ def test_a_request_counts_for_whom_the_nearest_trusted_proxy_says(
 
 def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
     rates = Rates(rate=10.0, burst=2)
-    assert [rates.wait_s("a", 0.0) for _ in range(3)] == [0.0, 0.0, pytest.approx(0.1)]
-    assert rates.wait_s("b", 0.0) == 0.0
-    assert rates.wait_s("a", 0.1) == 0.0
-    assert Rates(rate=0.0, burst=1).wait_s("a", 0.0) == 0.0
+    assert [rates.take_token("a", 0.0) for _ in range(3)] == [0.0, 0.0, pytest.approx(0.1)]
+    assert rates.take_token("b", 0.0) == 0.0
+    assert rates.take_token("a", 0.1) == 0.0
+    assert Rates(rate=0.0, burst=1).take_token("a", 0.0) == 0.0
     slow = Rates(rate=0.1, burst=1)
     for number in range(MAX_CLIENTS + 1):
-        assert slow.wait_s(str(number), 1.0) == 0.0
-    assert slow.wait_s(str(MAX_CLIENTS), 1.0) > 0.0, "it is remembered"
-    assert slow.wait_s("0", 1.0) == 0.0, "it was forgotten for the newest"
+        assert slow.take_token(str(number), 1.0) == 0.0
+    assert slow.take_token(str(MAX_CLIENTS), 1.0) > 0.0, "it is remembered"
+    assert slow.take_token("0", 1.0) == 0.0, "it was forgotten for the newest"
 
 
 class Crowd:
@@ -380,8 +380,8 @@ class Crowd:
         """Open a connection that then waits; return it where there is room."""
         self.now_s += 1.0
         member = Member(name, self.closed)
-        if not self.admission.opens(member, address):
-            self.admission.closes(member)
+        if not self.admission.admit(member, address):
+            self.admission.forget(member)
             return None
         self.admission.note(member, "strange" if is_strange else "known")
         return member

@@ -46,7 +46,7 @@ MAX_LEFT: Final = 10
 LEFT_S: Final = 0.005
 
 
-class Open(Protocol):
+class Closable(Protocol):
     """A connection, as the admission sees it."""
 
     def close_for_another(self) -> None:
@@ -99,15 +99,15 @@ class _Client:
     name: str
     is_proxy: bool
     open: int = 0
-    strange: dict[Open, float] = field(default_factory=dict)
-    known: dict[Open, float] = field(default_factory=dict)
+    strange: dict[Closable, float] = field(default_factory=dict)
+    known: dict[Closable, float] = field(default_factory=dict)
 
     @property
-    def share(self) -> int:
-        """Return how many connections it holds; behind a proxy each may be another visitor's."""
+    def held(self) -> int:
+        """Return how many connections count as its own: of proxies one, since each may be another visitor's."""
         return min(self.open, 1) if self.is_proxy else self.open
 
-    def longest(self, now_s: float) -> Iterator[tuple[float, Open]]:
+    def longest(self, now_s: float) -> Iterator[tuple[float, Closable]]:
         """Yield those that have waited longest, one that is strange and one that is known, with their weighted time."""
         for waiting, weight in ((self.strange, STRANGE_WEIGHT), (self.known, 1.0)):
             for connection, since_s in islice(waiting.items(), 1):
@@ -131,14 +131,14 @@ class Admission:
         self._most_of_one = limits.client_connections
         self._proxies = proxies
         self._clients: dict[str, _Client] = {}
-        self._client_of: dict[Open, _Client] = {}
+        self._client_of: dict[Closable, _Client] = {}
 
     @property
     def open(self) -> int:
         """Return how many connections are open."""
         return len(self._client_of)
 
-    def opens(self, connection: Open, address: str) -> bool:
+    def admit(self, connection: Closable, address: str) -> bool:
         """Count a connection; return whether there is room for it, for which another may have been closed."""
         is_proxy = is_trusted(address, self._proxies)
         name = "proxies" if is_proxy else rate_key(address)
@@ -147,10 +147,10 @@ class Admission:
         self._publish()
         if client.open > self._most_of_one and not is_proxy:
             return self._close_one([client])
-        return len(self._client_of) <= self.most or self.make_room(client.share)
+        return len(self._client_of) <= self.most or self.make_room(client.held)
 
-    def closes(self, connection: Open) -> None:
-        """Count a connection no longer."""
+    def forget(self, connection: Closable) -> None:
+        """Count a connection no longer: it is closed."""
         self.note(connection, "work")
         client = self._client_of.pop(connection, None)
         if client is not None:
@@ -159,7 +159,7 @@ class Admission:
                 del self._clients[client.name]
             self._publish()
 
-    def note(self, connection: Open, state: Literal["strange", "known", "work"]) -> None:
+    def note(self, connection: Closable, state: Literal["strange", "known", "work"]) -> None:
         """Note that a connection waits for its client from now on, or its client for the service.
 
         Args:
@@ -172,15 +172,15 @@ class Admission:
             if state != "work":
                 (client.strange if state == "strange" else client.known)[connection] = time.monotonic()
 
-    def make_room(self, share: int = 1) -> bool:
+    def make_room(self, least_held: int = 1) -> bool:
         """Close the connection that may go first; return whether there was one.
 
         Args:
-            share: none of a client that holds fewer is closed.
+            least_held: none of a client that holds fewer is closed.
         """
         waiting = [client for client in self._clients.values() if client.strange or client.known]
-        most = max((client.share for client in waiting), default=0)
-        return most >= share and self._close_one([client for client in waiting if client.share == most])
+        most = max((client.held for client in waiting), default=0)
+        return most >= least_held and self._close_one([client for client in waiting if client.held == most])
 
     def _publish(self) -> None:
         if self._share is not None:
@@ -193,7 +193,7 @@ class Admission:
         if not waiting:
             return False
         _, connection = max(waiting, key=lambda candidate: candidate[0])
-        self.closes(connection)
+        self.forget(connection)
         connection.close_for_another()
         return True
 

@@ -127,14 +127,14 @@ class Application:
     def __init__(self, forum: ServedForum, routes: Routes, files: Mapping[str, StaticFile]) -> None:
         self.forum = forum
         self._files = files
-        self._fixed = {path: methods for path, methods in routes.items() if "{" not in path}
+        self._plain = {path: methods for path, methods in routes.items() if "{" not in path}
         self._refused_origins: set[str] = set()
-        self._named = [(path.split("/"), methods) for path, methods in routes.items() if "{" in path]
+        self._patterns = [(path.split("/"), methods) for path, methods in routes.items() if "{" in path]
 
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         """Answer one request, or run from the server's start to its end."""
         if scope["type"] != "http":
-            await self._run(receive, send)
+            await self._run_lifespan(receive, send)
             return
         began = time.perf_counter()
         access = self.forum.access
@@ -193,10 +193,10 @@ class Application:
 
     def _find(self, request: Request) -> tuple[str, Mapping[str, Endpoint]]:
         """Return the route of a path and what answers, by method; the request gets the values of the path's names."""
-        if (methods := self._fixed.get(request.path)) is not None:
+        if (methods := self._plain.get(request.path)) is not None:
             return request.path, methods
         parts = request.path.split("/")
-        for names, methods in self._named:
+        for names, methods in self._patterns:
             pairs = list(zip(names, parts, strict=False))
             if len(names) == len(parts) and all(name == part or (part and name[:1] == "{") for name, part in pairs):
                 request.values = {name[1:-1]: part for name, part in pairs if name[:1] == "{"}
@@ -215,7 +215,7 @@ class Application:
             return Reply(b"", status=304, headers=headers)
         return Reply(file.content, file.type, headers=headers)
 
-    async def _run(self, receive: Any, send: Any) -> None:
+    async def _run_lifespan(self, receive: Any, send: Any) -> None:
         """Open the forum when the server starts, and close it when the server stops."""
         await receive()
         try:
@@ -251,7 +251,7 @@ class Application:
 def log_request(metrics: Metrics, request: Request, identifier: str, status: int, seconds: float) -> None:
     """Count and log a request that was answered; its path's values and its texts are left out."""
     route = request.route or "none"
-    metrics.request(route, status, seconds)
+    metrics.count_request(route, status, seconds)
     fields = {
         "request": identifier,
         "route": route,

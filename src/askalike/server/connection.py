@@ -87,7 +87,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, where there is room."""
         super().connection_made(transport)
-        if not self._admission.opens(self, self.client[0] if self.client else ""):
+        if not self._admission.admit(self, self.client[0] if self.client else ""):
             self._notices.note("refused: too many connections at work")
             refusal = Refused(503, "too many connections are open", "try again soon", {"Retry-After": "1"})
             self._refuse(refusal)
@@ -123,7 +123,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """Forget the connection."""
         if self._timer is not None:
             self._timer.cancel()
-        self._admission.closes(self)
+        self._admission.forget(self)
         super().connection_lost(exc)
 
     # -- what uvicorn calls ------------------------------------------------------------------------------------

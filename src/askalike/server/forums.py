@@ -57,7 +57,7 @@ _PAGE: Final = """<!doctype html>
 """
 
 
-class Forums(Application):
+class ForumsApplication(Application):
     """The application of a folder of forums.
 
     Args:
@@ -201,13 +201,13 @@ class Forums(Application):
         return readable
 
     async def _list(self, request: Request) -> Reply:
-        self.access.count(request.client_key)
+        self.access.check_rate(request.client_key)
         names, services = self._readable(request), self.services
-        listed = schemas.Forums(tuple(schemas.ServedForum(name, f"/{name}/", name in services) for name in names))
+        listed = schemas.Forums(tuple(schemas.ListedForum(name, f"/{name}/", name in services) for name in names))
         return Reply(msgspec.json.encode(listed))
 
     async def _page(self, request: Request) -> Reply:
-        self.access.count(request.client_key)
+        self.access.check_rate(request.client_key)
         names = self._readable(request)
         links = "".join(f'<li><a href="{html.escape(name)}/">{html.escape(name)}</a></li>' for name in names)
         content = f"<ul>{links}</ul>" if names else "<p>No forum can be read without a key.</p>"
@@ -220,7 +220,7 @@ class Forums(Application):
         return Reply(msgspec.json.encode(schemas.Health("ready")))
 
     async def _metrics(self, request: Request) -> Reply:
-        self.access.count(request.client_key)
+        self.access.check_rate(request.client_key)
         if "read" not in self.access.visitor(request.headers).rights:
             raise Refused(
                 401, "a key of the whole service is needed", "send it as Authorization: Bearer KEY", CHALLENGE

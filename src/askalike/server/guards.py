@@ -298,8 +298,8 @@ class Rates:
     """A bucket for each client that holds ``burst`` tokens and gets ``rate`` new ones a second.
 
     >>> rates = Rates(rate=2.0, burst=1)
-    >>> rates.wait_s("a", now=0.0), rates.wait_s("a", now=0.0), rates.wait_s("a", now=0.5)
-    (0.0, 0.5, 0.0)
+    >>> [rates.take_token("a", now) for now in (0.0, 0.0, 0.5)]
+    [0.0, 0.5, 0.0]
     """
 
     def __init__(self, rate: float, burst: int) -> None:
@@ -307,8 +307,8 @@ class Rates:
         self._burst = float(burst)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def wait_s(self, client: str, now: float) -> float:
-        """Take a token and return 0, or return in how many seconds there will be one.
+    def take_token(self, client: str, now: float) -> float:
+        """Take a token and return 0; where there is none, return in how many seconds there will be one.
 
         Args:
             now: seconds of a clock that never goes back.
@@ -369,13 +369,13 @@ class Access:
             raise Refused(401, "the key is not known", hint, CHALLENGE)
         return Visitor(ALL if key.may == "write" else frozenset(["read"]), key.name, has_key=True)
 
-    def count(self, client_key: str) -> None:
-        """Count a request of a client.
+    def check_rate(self, client_key: str) -> None:
+        """Count a request of a client, and refuse it where the client asks too often.
 
         Raises:
-            Refused: 429, the client asks too often.
+            Refused: 429.
         """
-        wait_s = self.rates.wait_s(client_key, time.monotonic())
+        wait_s = self.rates.take_token(client_key, time.monotonic())
         if wait_s > 0:
             headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}
             raise Refused(429, "too many requests", "slow down; index an archive with askalike index", headers)

@@ -106,9 +106,9 @@ class Handlers:
         showing, took_ms = (ended - searched) / len(requests), round(1000 * (ended - began), 2)
         for request, result in zip(requests, results, strict=True):
             for name, seconds in result.seconds.items():
-                self._metrics.stage(name, seconds + (showing if name == "answer" else 0.0))
+                self._metrics.count_stage(name, seconds + (showing if name == "answer" else 0.0))
             if request.has_text:
-                self._metrics.suggestions("shown", len(result.likely_hits))
+                self._metrics.count_suggestions("shown", len(result.likely_hits))
         return [
             {
                 "ranker": result.ranker,
@@ -148,13 +148,13 @@ class Handlers:
     def opened(self, identifier: str) -> Opened:
         """Count that a suggestion was opened."""
         self.forum.question(identifier)
-        self._metrics.suggestions("opened")
+        self._metrics.count_suggestions("opened")
         return Opened(identifier)
 
     def helped(self, identifier: str) -> HelpedCount:
         """Count that a question saved somebody from asking."""
         helped = HelpedCount(identifier, self.forum.store.add_helped(identifier))
-        self._metrics.suggestions("helped")
+        self._metrics.count_suggestions("helped")
         return helped
 
     # -- questions ---------------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ class Handlers:
             )
             for pair in described
         )
-        return PairsPage(shown, ended, self.progress())
+        return PairsPage(shown, ended, self.comparison_progress())
 
     def groups(self, cursor: str | None, limit: int, minimum: float) -> GroupsPage:
         """Return a page of groups, largest first."""
@@ -293,10 +293,10 @@ class Handlers:
         last = None
         if len(nodes) > limit:
             last = make_cursor(len(page[-1].nums), page[-1].nums[0])
-        return GroupsPage(shown, last, self.progress())
+        return GroupsPage(shown, last, self.comparison_progress())
 
-    def progress(self) -> Compared:
-        """Return how many questions have been compared."""
+    def comparison_progress(self) -> Compared:
+        """Return how many questions have been compared with the others."""
         size = len(self.forum)
         return Compared(max(0, size - self.forum.pairs.waiting()), size)
 

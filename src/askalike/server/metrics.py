@@ -99,22 +99,22 @@ class Metrics:
         self._guard = threading.Lock()
         self._answered = 0
 
-    def request(self, route: str, status: int, seconds: float) -> None:
+    def count_request(self, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
         self._counters.requests.labels(*self._labels, route, str(status)).inc()
         self._counters.routes.labels(*self._labels, route).observe(seconds)
         with self._guard:
             self._answered += 1
 
-    def stage(self, name: str, seconds: float) -> None:
-        """Count a stage of a search."""
+    def count_stage(self, name: str, seconds: float) -> None:
+        """Count how long a stage of a search took."""
         self._counters.stages.labels(*self._labels, name).observe(seconds)
 
-    def suggestions(self, event: Literal["shown", "opened", "helped"], count: int = 1) -> None:
+    def count_suggestions(self, event: Literal["shown", "opened", "helped"], count: int = 1) -> None:
         """Count suggestions by event."""
         self._counters.suggestions.labels(*self._labels, event).inc(count)
 
-    def requests(self) -> int:
+    def answered(self) -> int:
         """Return how many requests this worker has answered."""
         return self._answered
 

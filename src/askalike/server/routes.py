@@ -80,19 +80,19 @@ def forum_routes(forum: ServedForum) -> Routes:
 async def _run_operation(forum: ServedForum, operation: Operation[Any], handler: Handler, request: Request) -> Reply:
     """Check a request, let a thread work for it, and return its answer."""
     access, limits = forum.access, forum.access.settings.limits
-    access.count(request.client_key)
+    access.check_rate(request.client_key)
     if operation.right is not None:
         request.rights, request.key_name, _ = access.admit(
             request.headers, operation.right, is_change=operation.is_change
         )
-    service = await forum.opened()
+    service = await forum.ensure_open()
     request.values = path_values(request.values)
     request.query = parse_query(operation.query, request.query_string)
     content = b""
     if operation.body is not None:
         content = await request.read_body(limits.body_bytes, limits.timeout_s)
         request.body = parse_body(operation.body, content)
-    pool, is_large = service.writer if operation.is_change else service.readers, len(content) > LARGE_BYTES
+    pool, is_large = service.writers if operation.is_change else service.readers, len(content) > LARGE_BYTES
     work: Callable[[], Any] | Batched = partial(handler, service, request)
     if operation is operations.SIMILAR and pool.batches and not is_large:
         work = Batched(request.body)
@@ -116,19 +116,19 @@ def _document() -> bytes:
 
 async def _ready(forum: ServedForum, request: Request) -> Reply:
     if forum.service is None:  # to open it costs, whoever asks
-        forum.access.count(request.client_key)
-    await (await forum.opened()).check_ready()
+        forum.access.check_rate(request.client_key)
+    await (await forum.ensure_open()).check_ready()
     return Reply(msgspec.json.encode(schemas.Health("ready")))
 
 
 async def _follow(forum: ServedForum, request: Request) -> Reply:
-    if forum.access.rates.wait_s(request.client_key, time.monotonic()) > 0:
+    if forum.access.rates.take_token(request.client_key, time.monotonic()) > 0:
         raise Refused(429, "too many webhooks", "the poll finds what they are about", {"Retry-After": "1"})
-    service, limits = await forum.opened(), forum.access.settings.limits
+    service, limits = await forum.ensure_open(), forum.access.settings.limits
     content = await request.read_body(min(limits.body_bytes, webhook.MAX_BYTES), limits.timeout_s, webhook.TYPES)
     work = partial(webhook.receive, ForumLayout(service.settings.folder), request.headers, content)
     try:
-        outcome = await service.writer.run(work, limits.timeout_s, request.client_key)
+        outcome = await service.writers.run(work, limits.timeout_s, request.client_key)
     except webhook.WebhookError as error:
         raise Refused(error.status, error.message, error.hint) from error
     return Reply(msgspec.json.encode(schemas.Followed(outcome)))

@@ -29,7 +29,7 @@ from askalike.server.settings import ServeSettings
 
 LOG: Final = logging.getLogger("askalike.server")
 
-WRITERS: Final = 16
+WRITE_THREADS: Final = 16
 CLOSE_S: Final = 5.0
 """Time for calls that still run when the last connection is closed."""
 PROBE_EVERY_S: Final = 1.0
@@ -82,7 +82,7 @@ class MaintenanceWorker:
         while not self._stop.wait(pause_s):
             try:
                 with self._holding_turn():
-                    pause_s = SHORT_PAUSE_S if self.keep() else PAUSE_S
+                    pause_s = SHORT_PAUSE_S if self.do_slice() else PAUSE_S
                 logged = ""
             except _Stopped:
                 return
@@ -110,7 +110,7 @@ class MaintenanceWorker:
         finally:
             self._turn.release()
 
-    def keep(self) -> bool:
+    def do_slice(self) -> bool:
         """Do a slice of the work; return whether more is left."""
         forum = self._forum
         if forum.indexes.behind():
@@ -155,7 +155,7 @@ class Service:
 
     Args:
         readers: threads that search.
-        writer: threads that write; the archive takes one write at a time, and what several have stored meanwhile is
+        writers: threads that write; the archive takes one write at a time, and what several have stored meanwhile is
             indexed together.
     """
 
@@ -164,7 +164,7 @@ class Service:
     handlers: Handlers
     metrics: Metrics
     readers: Pool
-    writer: Pool
+    writers: Pool
     maintenance: MaintenanceWorker
     is_ready: bool = False
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -195,9 +195,10 @@ class Service:
         forum = Forum.open(settings.folder)
         handlers = Handlers(forum, metrics)
         batch = None if forum.indexes.engine else handlers.similar_many
-        readers, writer = Pool("search", limits.threads, limits.waiting, batch), Pool("write", WRITERS, limits.waiting)
+        readers = Pool("search", limits.threads, limits.waiting, batch)
+        writers = Pool("write", WRITE_THREADS, limits.waiting)
         maintenance = MaintenanceWorker(forum, lambda: readers.busy or handlers.is_searched or is_busy(), turn)
-        service = cls(settings, forum, handlers, metrics, readers, writer, maintenance)
+        service = cls(settings, forum, handlers, metrics, readers, writers, maintenance)
         try:
             handlers.warm_up()
             maintenance.start()
@@ -257,7 +258,7 @@ class Service:
         self.stop_soon()
         end_s = time.monotonic() + CLOSE_S
         are_ended = [
-            close(end_s - time.monotonic()) for close in (self.maintenance.stop, self.readers.close, self.writer.close)
+            close(end_s - time.monotonic()) for close in (self.maintenance.stop, self.readers.close, self.writers.close)
         ]
         if all(are_ended):
             self.forum.close()
@@ -266,7 +267,7 @@ class Service:
             threading.Thread(target=self._close_later, name="close", daemon=True).start()
 
     def _close_later(self) -> None:
-        for close in (self.maintenance.stop, self.readers.close, self.writer.close):
+        for close in (self.maintenance.stop, self.readers.close, self.writers.close):
             while not close(CLOSE_S):
                 pass
         self.forum.close()
@@ -304,8 +305,8 @@ class ServedForum:
         self._error: AskalikeError | None = None
         self._again_s = 0.0
 
-    async def opened(self) -> Service:
-        """Return its service, whoever opened it; a forum whose folder was replaced is opened again.
+    async def ensure_open(self) -> Service:
+        """Return its service, opened now where it was not; a forum whose folder was replaced is opened again.
 
         Raises:
             AskalikeError: it cannot be opened.

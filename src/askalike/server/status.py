@@ -34,7 +34,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
     info = forum.info()
     counts, vectors = info.counts, info.vectors
     verdicts = Counter(judgement.verdict for judgement in forum.store.judgements())
-    compared = service.handlers.progress()
+    compared = service.handlers.comparison_progress()
     about = {name: ranker.about for name, ranker in RANKERS.items()}
     about[RERANKER] = "the best by probability, each read together with the query by what the forum's user named"
     return schemas.Status(
@@ -73,7 +73,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             workers=service.settings.workers,
             started=service.started.replace(microsecond=0),
             uptime_s=round(time.monotonic() - service.began_s, 1),
-            requests=service.metrics.requests(),
+            requests=service.metrics.answered(),
             open_without_key=not service.settings.needs_keys,
             may=schemas.Permissions(read="read" in rights, write="write" in rights),
             ask_url=service.settings.ask_url,

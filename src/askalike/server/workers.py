@@ -28,7 +28,7 @@ from askalike.forum import Forum
 from askalike.processes import end_with_parent, keep_one_native_thread
 from askalike.server.admission import Share, raise_limit
 from askalike.server.app import build
-from askalike.server.forums import Forums
+from askalike.server.forums import ForumsApplication
 from askalike.server.guards import Keys
 from askalike.server.metrics import SHARED
 from askalike.server.server import SHUTDOWN_S, Server, listen
@@ -68,9 +68,9 @@ def run(settings: ServeSettings, on_start: Callable[[int], None] = lambda port: 
     keep_one_native_thread()
     set_up_logs(is_json=settings.has_json_log)
     if settings.workers == 1:
-        answer(settings, listening)
+        run_worker(settings, listening)
     else:
-        work(settings, listening)
+        run_workers(settings, listening)
 
 
 def check_open(settings: ServeSettings) -> None:
@@ -146,17 +146,17 @@ def set_up_logs(*, is_json: bool) -> None:
         logger.setLevel("INFO")
 
 
-def answer(settings: ServeSettings, listening: list[socket.socket], share: Share | None = None) -> None:
+def run_worker(settings: ServeSettings, listening: list[socket.socket], share: Share | None = None) -> None:
     """Answer in this process until it is told to stop.
 
     Args:
         share: of the connections, where other workers listen too.
     """
-    app = Forums(settings) if forum_names(settings.folder) else build(settings)
+    app = ForumsApplication(settings) if forum_names(settings.folder) else build(settings)
     Server(app, settings.limits, settings.proxies, app.stop_soon, share).run(sockets=listening)
 
 
-def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
+def run_workers(settings: ServeSettings, listening: list[socket.socket]) -> None:
     """Let ``settings.workers`` processes answer until SIGTERM or SIGINT.
 
     Raises:
@@ -216,12 +216,12 @@ class _Worker:
 
     def _started(self) -> SpawnProcess:
         self._began_s = time.monotonic()
-        process = multiprocessing.get_context("spawn").Process(target=_answer, args=self._arguments)
+        process = multiprocessing.get_context("spawn").Process(target=_run_started, args=self._arguments)
         process.start()
         return process
 
 
-def _answer(
+def _run_started(
     settings: ServeSettings, listening: list[socket.socket], connections: MutableSequence[int], number: int
 ) -> None:
     set_up_logs(is_json=settings.has_json_log)
@@ -229,7 +229,7 @@ def _answer(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
     parent = multiprocessing.parent_process()
     try:
-        answer(settings, listening, Share(connections, number))
+        run_worker(settings, listening, Share(connections, number))
     except KeyboardInterrupt:  # the terminal tells every process; this one has finished what was under way
         return
     finally:
