@@ -77,6 +77,17 @@ def test_networks_are_not_run_where_torch_is_missing(
     assert "not run, since training a network needs torch" in done.out
 
 
+def test_what_is_learned_from_is_counted_and_what_is_left_out_is_named(options: tuple[object, ...], run: Run) -> None:
+    archive = Path(str(options[1])) / "FullOct2007.xml"
+    text = archive.read_text(encoding="utf-8").replace("<uri>7</uri>", "<uri></uri>")
+    archive.write_text(text.replace("trouble car number9<", "query9 car<"), encoding="utf-8")
+    done = run("reproduce", "das2016", *options, "--only", "lmir")
+    assert done.code == 0
+    assert "FullOct2007.xml: records that cannot be read are left out (1), first FullOct2007.xml, line" in done.err
+    counted = "58 questions to learn from, 116 answers; left out: questions with the words of a query (1)"
+    assert counted in " ".join(done.err.split())
+
+
 def test_rows_that_learn_nothing_read_nothing_to_learn_from(options: tuple[object, ...], run: Run) -> None:
     done = run("reproduce", "das2016", *options, "--only", "bm25", "--only", "trigrams", "--json")
     assert done.code == 0

@@ -74,8 +74,6 @@ def test_texts_come_in_order_and_never_from_the_files_of_dev_or_test(
         read_data(semeval, [tmp_path / "none.jsonl"])
     with pytest.raises(SettingError, match="more than one source of texts is called"):
         read_data(semeval, [tmp_path / "more.jsonl", tmp_path / "more.jsonl"])
-    (tmp_path / "more.jsonl").write_text('{"id": "1", "title": "more"}\n{"id": "2", "tit\n', encoding="utf-8")
-    assert read_data(semeval, [tmp_path / "more.jsonl"]).rejected == {"more.jsonl": 1}
 
 
 UNLABELLED = """<xml><Thread THREAD_SEQUENCE="Q1">
@@ -187,12 +185,23 @@ def test_both_autoencoders_are_trained_once_and_scored_beside_their_controls(
     assert "another recipe" in done.err
 
 
+def test_texts_are_counted_and_what_cannot_be_read_is_named(semeval: Path, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "more.jsonl").write_text('{"id": "1", "title": "more"}\n{"id": "2", "tit\n', encoding="utf-8")
+    words = ("--data", semeval, "--out", tmp_path / "out", "--only", "words", "--unlabelled", tmp_path / "more.jsonl")
+    done = run("reproduce", "zhang2018", *words)
+    assert done.code == 0
+    assert "texts to learn from, in this order: questions (12), comments (9), more.jsonl (1)" in done.err
+    assert "more.jsonl: records that cannot be read are left out (1), first more.jsonl, line 2: not JSON" in done.err
+    assert "test2017, learned from 22 texts" in done.out
+
+
 def test_a_row_without_states_reads_no_texts_to_learn_from(semeval: Path, tmp_path: Path, run: Run) -> None:
     words = ("--data", semeval, "--out", tmp_path / "out", "--only", "rank-bm25", "--unlabelled", tmp_path / "none")
     done = run("reproduce", "zhang2018", *words, "--json")
     assert done.code == 0
-    (judged_set,) = done.json["sets"].values()
+    judged_set = done.json["sets"]["semeval"]
     assert "seeds" not in done.json, "nothing was drawn"
+    assert "learn" not in done.err
     assert [row["row"] for row in judged_set["rows"]] == ["candidate-search", "rank-bm25"]
 
 

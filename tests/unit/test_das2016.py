@@ -190,12 +190,12 @@ def test_what_was_learned_is_kept_and_learned_anew_from_other_pairs(data: DasDat
         return Learner(of, tmp_path / "out", notices.append)
 
     first, again = (learner().phrases(2) for _ in range(2))
-    assert notices == ["learning phrases-2", "reading what is learned from", "learning translations"]
+    assert notices == ["learning phrases-2", "counting the words of questions and answers", "learning translations"]
     np.testing.assert_array_equal(first.codes, again.codes)
     np.testing.assert_array_equal(first.matrix.toarray(), again.matrix.toarray())
     topics = [learner().topics(2, 0, is_voted=True).words for _ in range(2)]
     np.testing.assert_array_equal(*topics)
-    assert notices[3:] == ["learning sqatm-2-seed0", "reading what is learned from"]
+    assert notices[3:] == ["learning sqatm-2-seed0", "counting the words of questions and answers"]
     file = tmp_path / "out" / "learned" / "phrases-2.npz"
     file.write_bytes(file.read_bytes()[:-9])
     del notices[:]

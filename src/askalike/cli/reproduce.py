@@ -80,7 +80,7 @@ def reproduce(
     vectors: Annotated[
         Path | None,
         typer.Option(
-            "--vectors", help="lei2016: word vectors in word2vec's text format; trained on all texts if omitted."
+            "--vectors", help="lei2016: a text file of vectors of 200 numbers; trained on all texts if omitted."
         ),
     ] = None,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",

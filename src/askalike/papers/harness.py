@@ -19,7 +19,7 @@ import json
 import multiprocessing
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from itertools import count, islice
@@ -33,7 +33,8 @@ from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.files import replace_whole
 from askalike.processes import end_with_parent
 from askalike.progress import Progress
-from askalike.types import Run
+from askalike.readers.frame import ReadContext, Reader
+from askalike.types import Record, Run
 
 _Task = TypeVar("_Task")
 _Context = TypeVar("_Context")
@@ -464,6 +465,11 @@ class _Unit(Generic[_Row]):
     def is_drawn(self) -> bool:
         return any(row.is_drawn for row in self.rows)
 
+    @property
+    def kind(self) -> str:
+        """What takes about as long: trainings, or rows of one system in which nothing is drawn."""
+        return "training" if self.is_drawn else self.rows[0].system
+
     def __str__(self) -> str:
         name = self.rows[0].id if len(self.rows) == 1 else f"{self.rows[0].learner} ({len(self.rows)} rows)"
         place = f"{self.set_name}: " if self.set_name else ""
@@ -504,18 +510,18 @@ def run_all(
             units += [_Unit(name, tuple(group), seed) for group in groups.values()]
     if not units:
         return reasons
-    left = Counter(unit.is_drawn for unit in units)
-    notice(f"to run: {len(units)}, of which {left[True]} are trained with a seed")
-    spent: dict[bool, list[float]] = {True: [], False: []}
+    notice(f"to run: {len(units)}, of which {sum(unit.is_drawn for unit in units)} are trained with a seed")
+    left = Counter(unit.kind for unit in units)
+    spent: dict[str, list[float]] = {kind: [] for kind in left}
     begun = count(1)
 
     def begin(unit: _Unit[_Row]) -> None:
         notice(f"running {unit} ({next(begun)} of {len(units)}{time_left(left, spent, jobs)})")
 
     def end(unit: _Unit[_Row], skipped: Mapping[str, str], seconds: float) -> None:
-        left[unit.is_drawn] -= 1
+        left[unit.kind] -= 1
         if not skipped:
-            spent[unit.is_drawn].append(seconds)
+            spent[unit.kind].append(seconds)
         for reason in dict.fromkeys(skipped.values()):
             notice(f"skipped {unit}: {reason}")
         reasons[unit.set_name].update(skipped)
@@ -525,16 +531,16 @@ def run_all(
     return reasons
 
 
-def time_left(left: Mapping[bool, int], spent: Mapping[bool, Sequence[float]], jobs: int) -> str:
+def time_left(left: Mapping[str, int], spent: Mapping[str, Sequence[float]], jobs: int) -> str:
     """Return about how long the rest takes, "" until each kind of it was timed: trainings are far dearer than counts.
 
     Args:
-        left: whether something is drawn → how many are not done.
-        spent: the same → the seconds of those that are.
+        left: kind → how many are not done.
+        spent: kind → the seconds of those that are.
 
-    >>> time_left({True: 4, False: 1}, {True: [], False: [2.0]}, 1)
+    >>> time_left({"training": 4, "bm25": 1}, {"training": [], "bm25": [2.0]}, 1)
     ''
-    >>> time_left({True: 4, False: 1}, {True: [600.0, 660.0], False: [2.0]}, 2)
+    >>> time_left({"training": 4, "bm25": 1}, {"training": [600.0, 660.0], "bm25": [2.0]}, 2)
     ', about 21 min left'
     """
     if any(number and not spent[kind] for kind, number in left.items()):
@@ -552,6 +558,17 @@ def _run_unit(runners: Mapping[str, Runner[_Row]], unit: _Unit[_Row]) -> dict[st
         except MissingExtraError as error:
             reasons[row.id] = str(error)
     return reasons
+
+
+def read_records(reader: Reader, archive: Path, progress: Progress) -> Iterator[Record]:
+    """Yield an archive's records with progress; those that cannot be read are left out, and counted in a notice."""
+    progress.start(f"reading {archive.name}", reader.size_bytes(archive), "bytes")
+    context = ReadContext(advance=progress.advance, notice=progress.notice)
+    yield from reader.read(archive, context)
+    if count := context.rejects.count:
+        first = context.rejects.first[0]
+        where = f"{first.file}, line {first.line}: {first.reason}"
+        progress.notice(f"{archive.name}: records that cannot be read are left out ({count:,}), first {where}")
 
 
 def need_torch(threads: int) -> None:

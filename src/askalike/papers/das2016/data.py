@@ -52,7 +52,9 @@ from askalike.errors import DamagedInputError, FormatError
 from askalike.evaluation.forum.links import related_task
 from askalike.evaluation.forum.tasks import RerankTask, forum_rerank_task, judged_task
 from askalike.forum import Forum, ForumSettings
+from askalike.papers.harness import read_records
 from askalike.papers.lei2016.sets import JudgedSet, find_sets
+from askalike.progress import Progress, SilentProgress
 from askalike.readers.detection import choose, named
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.judged import has_labelled_judgments, read_judged
@@ -100,7 +102,7 @@ class DasData:
         return tuple(task for judged_set in self.sets for task in judged_set.tasks())
 
 
-def read_data(folder: Path, size: int = 0, *, has_pairs: bool = True) -> DasData:
+def read_data(folder: Path, size: int = 0, *, has_pairs: bool = True, progress: Progress | None = None) -> DasData:
     """Return the data of a folder.
 
     Args:
@@ -108,14 +110,15 @@ def read_data(folder: Path, size: int = 0, *, has_pairs: bool = True) -> DasData
         size: questions to learn from, 0 for the paper's number of Yahoo! Answers, and for all of others.
         has_pairs: read what is learned from too.
     """
+    progress = progress or SilentProgress()
     original = _yahoo_files(folder)
     if original:
         archive, labels = original
-        labelled = _labelled(labels)
-        pairs = read_archive(archive, _queries([labelled]), size or PAIRS) if has_pairs else PairData((), ())
+        labelled = _labelled(labels, progress)
+        pairs = read_archive(archive, _queries([labelled]), size or PAIRS, progress) if has_pairs else PairData((), ())
         return DasData((labelled,), pairs, is_original=True)
     sets = _stand_ins(folder)
-    pairs = read_pairs(folder, _queries(sets), size) if has_pairs else PairData((), ())
+    pairs = read_pairs(folder, _queries(sets), size, progress) if has_pairs else PairData((), ())
     return DasData(tuple(sets), pairs, is_original=False)
 
 
@@ -144,8 +147,8 @@ def _yahoo_files(folder: Path) -> tuple[Path, Path] | None:
     return archives[0], labelled[0]
 
 
-def _labelled(path: Path) -> JudgedSet:
-    judged = read_judged(path, "labelled")
+def _labelled(path: Path, progress: Progress) -> JudgedSet:
+    judged = read_judged(path, "labelled", context=ReadContext(notice=progress.notice))
     parts = {
         is_dev: _of_queries(
             judged, [query for query in judged.queries if _is_dev(judged.queries[query].title) == is_dev]
@@ -251,7 +254,7 @@ class PairData:
         return content.hexdigest()
 
 
-def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> PairData:
+def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0, progress: Progress | None = None) -> PairData:
     """Return the questions with answers of the sets that stand in for the paper's archive.
 
     Args:
@@ -268,7 +271,7 @@ def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> Pair
         sources.append((REDDIT, partial(read_reddit, folder / REDDIT)))
     for name in ARCHIVES:
         if (folder / name).exists():
-            sources.append((name, partial(_threads, folder / name)))
+            sources.append((name, partial(_threads, folder / name, progress or SilentProgress())))
     if not sources:
         raise FormatError(
             f"{folder} contains no questions with answers, such as {REDDIT}",
@@ -281,9 +284,9 @@ def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> Pair
     return _learnable(sources, queries, size, is_linked, says_something)
 
 
-def read_archive(path: Path, queries: Iterable[Question], size: int) -> PairData:
+def read_archive(path: Path, queries: Iterable[Question], size: int, progress: Progress) -> PairData:
     """Return the questions with answers of one archive, such as Yahoo! Answers L6, of which no whole fits in memory."""
-    return _learnable([(path.name, partial(_threads, path))], queries, size, lambda *_: False, lambda _: True)
+    return _learnable([(path.name, partial(_threads, path, progress))], queries, size, lambda *_: False, lambda _: True)
 
 
 _STUB: Final = re.compile(
@@ -373,10 +376,10 @@ def _learnable(
     )
 
 
-def _threads(path: Path) -> Iterator[Thread]:
+def _threads(path: Path, progress: Progress) -> Iterator[Thread]:
     """Yield an archive's questions that have answers; Yahoo's, which are too many for memory, one by one."""
     reader = choose(path)
-    records = reader.read(path, ReadContext())
+    records = read_records(reader, path, progress)
     if reader.name == named("yahoo").name:
         yield from _one_by_one(records)
         return

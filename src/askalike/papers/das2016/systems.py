@@ -110,7 +110,7 @@ class Learner:
     @cached_property
     def texts(self) -> AnsweredQuestions:
         """Everything that is learned from, read once."""
-        self.notice("reading what is learned from")
+        self.notice("counting the words of questions and answers")
         pairs = self.data.pairs
         return AnsweredQuestions.read(pairs.questions, pairs.answers, self._searched())
 

@@ -108,7 +108,11 @@ def runner_of(data: DasData, options: Options, progress: Progress) -> Runner[Das
 def reproduce(options: Options, progress: Progress) -> list[Part]:
     """Run what is not finished, and return the tables."""
     rows = chosen_rows(ROWS, (name for name in options.only if name not in SETS))
-    data = read_data(options.data, options.pairs, has_pairs=any(row.learner for row in rows))
+    data = read_data(options.data, options.pairs, has_pairs=any(row.learner for row in rows), progress=progress)
+    pairs = data.pairs
+    if pairs.questions:
+        left_out = "".join(f"; left out: {what} ({count:,})" for what, count in pairs.left_out.items())
+        progress.notice(f"{len(pairs.questions):,} questions to learn from, {len(pairs.answers):,} answers{left_out}")
     sets = _sets(data, [name for name in options.only if name in SETS])
     seeds = range(options.seeds)
     runner = runner_of(data, options, progress)

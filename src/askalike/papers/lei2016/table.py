@@ -46,6 +46,7 @@ from askalike.papers.harness import (
     chosen_rows,
     compared,
     need_torch,
+    read_records,
     run_all,
     tie_settings,
 )
@@ -61,7 +62,6 @@ from askalike.papers.lei2016.svm import (
 )
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.detection import choose
-from askalike.readers.frame import ReadContext
 from askalike.search import Reranker
 from askalike.text.settings import SNOWBALL
 from askalike.training.corpus import TrainingData, WordSource
@@ -289,7 +289,7 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     seeds = range(options.seeds)
     has_encoders = any(row.encoder for row in rows)
     data = {name: sets[name]() for name in sets if has_encoders or not chosen or name in chosen}
-    archives = {str(path): _questions(path) for path in (options.unlabelled if has_encoders else ())}
+    archives = {str(path): _questions(path, progress) for path in (options.unlabelled if has_encoders else ())}
     recipe = network_recipe(options.recipe)
     for one_set in data.values():
         for note in one_set.notes:
@@ -364,10 +364,10 @@ def _reported(row: LeiRow, task: str) -> Reported:
     }
 
 
-def _questions(archive: Path) -> tuple[Question, ...]:
+def _questions(archive: Path, progress: Progress) -> tuple[Question, ...]:
     """Return the questions of an archive of any format, each id once."""
     questions: dict[str, Question] = {}
-    for record in choose(archive).read(archive, ReadContext()):
+    for record in read_records(choose(archive), archive, progress):
         if isinstance(record, Question):
             questions.setdefault(record.id, record)
     return tuple(questions.values())

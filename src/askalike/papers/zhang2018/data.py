@@ -15,12 +15,14 @@ named can bring in.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from askalike.errors import FormatError, SettingError
 from askalike.evaluation.forum.tasks import RerankTask, judged_task, questions_of
+from askalike.papers.harness import read_records
+from askalike.progress import Progress, SilentProgress
 from askalike.readers.detection import choose, named
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.judged import read_judged
@@ -40,14 +42,12 @@ class ZhangData:
         tests: by name.
         texts: to learn from, each text once, in the order in which a size takes them.
         kinds: how many texts are of each kind, in their order.
-        rejected: archive → how many of its records could not be read, of those with any.
     """
 
     dev: RerankTask
     tests: dict[str, RerankTask]
     texts: tuple[Question, ...]
     kinds: dict[str, int]
-    rejected: dict[str, int] = field(default_factory=dict)
 
     def first(self, size: int) -> tuple[Question, ...]:
         """Return so many texts, or all for 0.
@@ -67,7 +67,7 @@ class ZhangData:
         return tuple(replace(task, name=name) for name, task in {"dev": self.dev, **self.tests}.items())
 
 
-def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
+def read_data(folder: Path, archives: Sequence[Path] = (), progress: Progress | None = None) -> ZhangData:
     """Return the judged sets and the texts of a folder, and of more archives.
 
     Args:
@@ -89,24 +89,19 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
         if isinstance(record, Answer) and record.question_id in kept_ids and _is_new(comment := _as_text(record), seen):
             texts[f"comment/{record.id}"] = comment
     kinds["comments"] = len(texts) - kinds["questions"]
-    rejected: dict[str, int] = {}
     for archive in archives:
-        context = ReadContext()
-        for kind, kind_texts in _by_kind(archive, judged, context).items():
+        for kind, kind_texts in _by_kind(archive, judged, progress or SilentProgress()).items():
             before = len(texts)
             for text in kind_texts:
                 if _is_new(text, seen):
                     texts.setdefault(f"{kind}/{text.id}", text)
             kinds[kind] = len(texts) - before
-        if context.rejects.count:
-            rejected[archive.name] = context.rejects.count
     statistics = tuple(own)
     return ZhangData(
         judged_task(sets["dev"], "semeval", statistics),
         {test: judged_task(sets[test], "semeval", statistics) for test in TESTS},
         tuple(Question(name, text.title, text.body, text.markup) for name, text in texts.items()),
         kinds,
-        rejected,
     )
 
 
@@ -130,7 +125,7 @@ def _check_names(names: Sequence[str]) -> None:
             raise SettingError(f"more than one source of texts is called {name!r}", "give the archive another name")
 
 
-def _by_kind(archive: Path, tests: Set[str], context: ReadContext) -> dict[str, list[Question]]:
+def _by_kind(archive: Path, tests: Set[str], progress: Progress) -> dict[str, list[Question]]:
     """Return the questions of an archive, and its comments where it is of the judged sets' own format.
 
     Args:
@@ -142,7 +137,7 @@ def _by_kind(archive: Path, tests: Set[str], context: ReadContext) -> dict[str, 
     questions: list[Question] = []
     comments: list[Question] = []
     excluded: set[str] = set()
-    for record in reader.read(archive, context):
+    for record in read_records(reader, archive, progress):
         if isinstance(record, Question):
             questions.append(record)
             if _content(record) in tests:

@@ -130,9 +130,10 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     named = chosen_rows(ROWS, options.only)
     rows = [ROWS[BASELINE], *(row for row in named if row.id != BASELINE)]
     is_learning = any(row.settings for row in rows)
-    data = read_data(options.data, options.unlabelled if is_learning else ())
-    for archive, count in data.rejected.items():
-        progress.notice(f"{count:,} records of {archive} could not be read; askalike index names them")
+    data = read_data(options.data, options.unlabelled if is_learning else (), progress)
+    if is_learning:
+        kinds = ", ".join(f"{kind} ({count:,})" for kind, count in data.kinds.items())
+        progress.notice(f"texts to learn from, in this order: {kinds}")
     sizes = options.sizes if is_learning else (0,)
     for size in sizes:
         data.first(size)
@@ -143,7 +144,8 @@ def reproduce(options: Options, progress: Progress) -> list[Part]:
     runners = {}
     for size in sizes:
         systems, folder = RamnSystems(data, replace(trainer, size=size)), options.out / f"rows-{size or 'all'}"
-        runners[f"{size or len(data.texts)} texts"] = Runner(systems, data.tasks(), folder, MEASURES, BASELINE)
+        name = f"{size or len(data.texts)} texts" if is_learning else SET
+        runners[name] = Runner(systems, data.tasks(), folder, MEASURES, BASELINE)
     reasons = run_all(runners, rows, seeds, progress.notice, jobs=options.jobs)
     return [part(data, name, runner.results(rows, seeds, reasons[name])) for name, runner in runners.items()]
 
@@ -160,7 +162,7 @@ def part(data: ZhangData, name: str, results: Sequence[RowResult[RamnRow]]) -> P
             "compared": [comparison.to_json() for comparison in comparisons],
         },
         rows=results,
-        tables={f"{task}, learned from {name}": task for task in TASKS},
+        tables={task if name == SET else f"{task}, learned from {name}": task for task in TASKS},
         measures=MEASURES,
         reported=_reported,
         compared={f"Rows beside each other, by MAP, {name}": comparisons},
