@@ -28,9 +28,8 @@ from askalike.models.general import READ_CHARACTERS
 from askalike.models.text_questions import TextQuestions, loaded
 from askalike.search.differences import DIFFERENCES
 from askalike.search.engine import Floats
-from askalike.search.features import ANSWERS, COSINE, FEATURES, WORDS
-from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, Scorer, probability, read_scorers
-from askalike.search.scorer import WORDS as BY_WORDS
+from askalike.search.features import ANSWERS, COSINE, FEATURES, WORD_FEATURES
+from askalike.search.scorer import BY_VECTORS, BY_WORDS, FORMAT, VERSIONS, Scorer, probability, read_scorers
 from askalike.types import Question
 from benchmarks.record import RESULTS, compare, hundredths, option_parser, processor_s, reddit_questions, write
 
@@ -40,11 +39,11 @@ FOLDS: Final = 6
 TIMED: Final = 128
 GROUPS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "one cosine": ((COSINE,), ()),
-    "+ shared words": ((COSINE, *WORDS), ()),
-    "+ differences": ((COSINE, *WORDS), DIFFERENCES),
+    "+ shared words": ((COSINE, *WORD_FEATURES), ()),
+    "+ differences": ((COSINE, *WORD_FEATURES), DIFFERENCES),
     "without shared words": ((COSINE, ANSWERS), DIFFERENCES),
     **{
-        f"without {name}": ((COSINE, *WORDS, ANSWERS), tuple(other for other in DIFFERENCES if other != name))
+        f"without {name}": ((COSINE, *WORD_FEATURES, ANSWERS), tuple(other for other in DIFFERENCES if other != name))
         for name in DIFFERENCES
     },
 }
@@ -210,8 +209,8 @@ def add_encoder(table: Table, name: str, encoder: TextQuestions, whole: str) -> 
     other = Table(all_pairs(encoder))
     rows = f"cosine of {name}", f"scorer over {name}"
     other.add(rows[0], lambda query: query.features[:, 0], is_probability=False)
-    scorers = out_of_forum(other.pairs, lambda part: fitted(part, VECTORS))
-    other.add(rows[1], _by(scorers, VECTORS))
+    scorers = out_of_forum(other.pairs, lambda part: fitted(part, BY_VECTORS))
+    other.add(rows[1], _by(scorers, BY_VECTORS))
     table.rows |= other.rows
     table.outcomes |= other.outcomes
     for row in rows:
@@ -227,12 +226,12 @@ def measure(pairs: Sequence[Pairs], encoders: Mapping[str, Path]) -> dict[str, A
     table.add("cosine", lambda query: query.features[:, 0], is_probability=False)
     table.add("sum of words and cosine", _sum_of_both, is_probability=False)
     for name, (alike, differing) in GROUPS.items():
-        scorers = out_of_forum(pairs, lambda part: fitted(part, VECTORS, alike, differing))  # noqa: B023
-        table.add(name, _by(scorers, VECTORS))
+        scorers = out_of_forum(pairs, lambda part: fitted(part, BY_VECTORS, alike, differing))  # noqa: B023
+        table.add(name, _by(scorers, BY_VECTORS))
     by = {version: out_of_forum(pairs, lambda part: fitted(part, version)) for version in VERSIONS}  # noqa: B023
     for version in VERSIONS:
         table.add(f"scorer, {version}", _by(by[version], version))
-    whole = f"scorer, {VECTORS}"
+    whole = f"scorer, {BY_VECTORS}"
     controls = (name for name in GROUPS if name.startswith("without"))
     for other in ("cosine", "sum of words and cosine", "+ differences", *controls):
         table.compare(whole, other)

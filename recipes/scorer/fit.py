@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from askalike.search.differences import DIFFERENCES
 from askalike.search.engine import Floats
 from askalike.search.features import COSINE, FEATURES
-from askalike.search.scorer import FORMAT, VECTORS, VERSIONS, WORDS, Scorer, probability
+from askalike.search.scorer import BY_VECTORS, BY_WORDS, FORMAT, VERSIONS, Scorer, probability
 from askalike.search.thresholds import BETWEEN_FORUMS
 from recipes.folders import REPOSITORY
 from recipes.scorer.pairs import FORUMS, HANDWRITTEN, JUDGED, OTHER_FORM, QUORA, Pairs, column
@@ -28,8 +28,8 @@ from recipes.scorer.pairs import FORUMS, HANDWRITTEN, JUDGED, OTHER_FORM, QUORA,
 COMMAND: Final = "python -m recipes.scorer"
 WEIGHTS: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
 ALIKE: Final = {
-    VECTORS: tuple(name for name in FEATURES if name not in DIFFERENCES),
-    WORDS: tuple(name for name in FEATURES if name not in (*DIFFERENCES, COSINE)),
+    BY_VECTORS: tuple(name for name in FEATURES if name not in DIFFERENCES),
+    BY_WORDS: tuple(name for name in FEATURES if name not in (*DIFFERENCES, COSINE)),
 }
 """Features of each version that say how alike two questions are."""
 FREE_OFFSET: Final = 5.0

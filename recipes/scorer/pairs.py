@@ -40,8 +40,7 @@ from askalike.readers.research.judged import read_judged
 from askalike.search.engine import Floats
 from askalike.search.features import COSINE, FEATURES
 from askalike.search.query import QuerySettings, TermCounts, weigh
-from askalike.search.scorer import WORDS as BY_WORDS
-from askalike.search.scorer import Compared, Scoring, cosines_of
+from askalike.search.scorer import BY_WORDS, ComparedQuery, Scoring, cosines_of
 from askalike.text.analyzer import Analyzer
 from askalike.types import Query, Question
 from recipes.folders import WORK, build_once, need_data
@@ -133,7 +132,7 @@ class Site:
         numbers = self.forum.store.nums_by_id([question.id for question in candidates if question.id])
         texts = self.engine.texts(list(numbers.values()))  # with the words of their answers
         compared = [texts.get(numbers.get(question.id, 0), question) for question in candidates]
-        features = self.scoring.features([Compared(as_query, counts, compared, cosines)])
+        features = self.scoring.features([ComparedQuery(as_query, counts, compared, cosines)])
         bm25 = self._bm25(as_query, candidates)
         return Pairs(self.name, kind, detail, self.name, features, np.array(grades, dtype=float), bm25)
 

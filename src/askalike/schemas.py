@@ -310,7 +310,7 @@ Ranges = Annotated[
 ]
 
 
-Operation = Literal["added", "edited", "unchanged", "deleted"]
+Outcome = Literal["added", "edited", "unchanged", "deleted"]
 
 
 class Error(Struct, frozen=True):
@@ -462,7 +462,7 @@ class Written(Struct, frozen=True):
     """What became of a question: it is on disk, and searches find it where ``indexed``."""
 
     id: str
-    operation: Operation
+    operation: Outcome
     indexed: bool
 
 

@@ -21,7 +21,7 @@ from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.evaluation.files import FORMATS
 from askalike.evaluation.forum.evaluation import SYSTEMS
 from askalike.readers.detection import READERS
-from askalike.search.scorer import USUAL
+from askalike.search.scorer import LEAST_SHOWN
 from askalike.training.recipe import read_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -133,7 +133,7 @@ def test_the_readmes_screen_is_what_the_command_prints(
 
 def test_the_widgets_document_names_its_default_minimum() -> None:
     row = next(line for line in text_of("docs/widget.md").splitlines() if line.startswith("| `data-minimum`"))
-    assert [least for least in USUAL.values() if f"{least:g}" not in row] == []
+    assert [least for least in LEAST_SHOWN.values() if f"{least:g}" not in row] == []
 
 
 @WITH_MODEL

@@ -267,12 +267,12 @@ def test_questions_are_listed_newest_first_by_pages_that_changes_do_not_shift(st
     moments = [datetime(2020, 1, day, tzinfo=UTC) for day in (2, 1, 3)]
     store.put_questions([Question(f"q{number}", "t", created=moment) for number, moment in enumerate(moments)])
     store.put_questions([Question("undated", "t"), Question("last", "t")])
-    everything = store.newest(10)
+    everything = store.page_by_date(10)
     assert [question.id for _, question in everything] == ["q2", "q0", "q1", "last", "undated"]
-    assert store.newest(1) == everything[:1]
+    assert store.page_by_date(1) == everything[:1]
     for number, (position, question) in enumerate(everything):
         store.put_questions([], [question.id])
-        assert store.newest(10, position) == everything[number + 1 :]
+        assert store.page_by_date(10, position) == everything[number + 1 :]
 
 
 # -- the change log --------------------------------------------------------------------------------------------------

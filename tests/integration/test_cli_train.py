@@ -15,7 +15,7 @@ from tests.tiny_training import dev_score_of
 
 from askalike import Forum, Question
 from askalike.data import bundled_forum
-from askalike.index.vector_sets import OWN
+from askalike.index.vector_sets import OWN_PACE
 from askalike.text.settings import TextSettings
 from askalike.types import Link
 
@@ -318,7 +318,7 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
     words = ("train", forum, "--recipe", recipe)
     with monkeypatch.context() as patched:
         patched.setattr(Forum, "encode", stopped)
-        patched.setattr("askalike.index.vector_sets.OWN", OWN._replace(at_once=0))
+        patched.setattr("askalike.index.vector_sets.OWN_PACE", OWN_PACE._replace(at_once=0))
         assert run(*words).code == 130
         assert run("info", forum, "--json").json["encoded"] == 0
         assert (forum / "model").is_dir()

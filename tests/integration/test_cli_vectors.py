@@ -15,7 +15,7 @@ from tests.tiny_models import synonym_model
 from askalike import Forum, ForumSettings, Question
 from askalike.data import bundled_forum
 from askalike.index.catchup import Steps
-from askalike.index.vector_sets import OWN, Pace
+from askalike.index.vector_sets import OWN_PACE, Pace
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex
 from askalike.models.text_questions import TextQuestions
@@ -114,7 +114,7 @@ def test_building_indexes_anew_that_is_stopped_goes_on(
 
 
 def test_index_encodes_unless_told_not_to(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.index.vector_sets.pace_of", lambda _: OWN._replace(at_once=1))
+    monkeypatch.setattr("askalike.index.vector_sets.pace_of", lambda _: OWN_PACE._replace(at_once=1))
     assert run("index", bundled_forum(), "--into", tmp_path / "f", "--no-encode").code == 0
     waiting = run("info", tmp_path / "f", "--json").json
     assert (waiting["model"], waiting["not_encoded"]) == (None, 252)
@@ -158,7 +158,7 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
     assert run("search", forum, "wifi").err == ""
     with Forum.open(forum, settings=ForumSettings(has_vectors=False)) as words:
         words.add([Question("a", "Wlan lost"), Question("b", "Wlan silent")])
-    monkeypatch.setattr("askalike.index.vector_sets.OWN", OWN._replace(at_once=1))
+    monkeypatch.setattr("askalike.index.vector_sets.OWN_PACE", OWN_PACE._replace(at_once=1))
     for words_of_ranker in ((), ("--ranker", "meaning"), ("--json",)):
         said = run("search", forum, "wifi", *words_of_ranker).err.splitlines()
         assert said == [

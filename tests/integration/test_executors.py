@@ -22,7 +22,7 @@ from askalike.executors.processes import Processes
 from askalike.forum.groups import text_hashes
 from askalike.forum.pairs import side_by_side
 from askalike.index.catchup import Steps
-from askalike.index.vector_sets import OWN
+from askalike.index.vector_sets import OWN_PACE
 from askalike.index.word_indexer import word_indexer
 from askalike.search import Candidates, Searcher
 
@@ -64,7 +64,7 @@ def test_a_forum_that_processes_encoded_has_the_vectors_of_one_that_did_all_itse
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # fewer than there are, so that the set has a copy of the model, which workers read
-    monkeypatch.setattr("askalike.index.vector_sets.OWN", OWN._replace(at_once=10))
+    monkeypatch.setattr("askalike.index.vector_sets.OWN_PACE", OWN_PACE._replace(at_once=10))
     vectors = []
     for name, executor in (("beside", BESIDE), ("here", HERE)):
         with Forum.create(tmp_path / name, executor=executor) as forum:

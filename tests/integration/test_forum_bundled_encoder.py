@@ -63,7 +63,7 @@ def test_another_process_that_opens_the_forum_after_an_upgrade_switches_it_for_a
 def test_a_large_forum_is_found_by_words_after_an_upgrade_until_it_is_encoded_and_says_so(
     path: Path, package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_sets, "pace_of", lambda _: vector_sets.OWN._replace(at_once=2))
+    monkeypatch.setattr(vector_sets, "pace_of", lambda _: vector_sets.OWN_PACE._replace(at_once=2))
     upgrade(package)
     with Forum.open(path) as forum:
         assert forum.indexes.state().waiting == 3

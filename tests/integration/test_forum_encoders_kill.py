@@ -31,7 +31,7 @@ from askalike.index import vector_sets
 from askalike.index.catchup import Steps
 from askalike.models import remote
 
-vector_sets.OTHERS = vector_sets.OTHERS._replace(steps=Steps(batch=64, scan=128, changes=64))
+vector_sets.OTHER_PACE = vector_sets.OTHER_PACE._replace(steps=Steps(batch=64, scan=128, changes=64))
 vector_sets.PACES = {}
 remote.Patience = partial(remote.Patience, first_pause_s=0.0)  # no pause between tries
 with Forum.open(sys.argv[1], encoder=sys.argv[2]) as forum:

@@ -16,7 +16,7 @@ from askalike.errors import SettingError
 from askalike.forum.calibrations import JudgedPair
 from askalike.forum.queue import stratum_of
 from askalike.schemas import PairsQuery, SimilarRequest
-from askalike.search.scorer import USUAL, WORDS
+from askalike.search.scorer import BY_WORDS, LEAST_SHOWN
 from askalike.search.thresholds import needed
 from askalike.server.handlers import Handlers
 from askalike.store.pairs import Pair, permanent_number
@@ -88,7 +88,7 @@ def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkey
     monkeypatch.setattr(forum.indexes, "judged", lambda: judged(60, "sample", is_same=True, likely=0.3))
     assert forum.thresholds.least("precision:0.9") == pytest.approx(0.3)
     least = forum.thresholds.least
-    assert (least("default"), least(0.2), least("0.2")) == (USUAL[WORDS], 0.2, 0.2)
+    assert (least("default"), least(0.2), least("0.2")) == (LEAST_SHOWN[BY_WORDS], 0.2, 0.2)
     handlers = Handlers(forum)
     for minimum in (0.3, "0.3", "precision:0.9", "default"):
         least = forum.thresholds.least(minimum)

@@ -191,7 +191,7 @@ def test_changes_that_were_stored_but_not_indexed_are_replayed_at_open(small: Fo
 def test_what_takes_long_is_left_to_encode_and_words_answer_until_then(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN._replace(at_once=1))
+    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN_PACE._replace(at_once=1))
     with Forum.open(path) as forum:
         forum.add([Question("a", "Wlan lost"), Question("b", "Wlan silent")])
         assert forum.indexes.state().waiting == 2
@@ -235,7 +235,7 @@ def test_while_a_forum_is_first_encoded_the_newest_are_found_by_meaning_and_the_
 def test_pairs_that_were_compared_by_words_are_compared_again_by_meaning(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN._replace(at_once=1))
+    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN_PACE._replace(at_once=1))
     with Forum.open(path) as forum:
         forum.pairs.advance(60)
         forum.add([Question("a", "Wlan lost today"), Question("b", "Wlan disconnects today")])
@@ -484,7 +484,7 @@ def overwrite(folder: Path, model: Model, scratch: Path) -> None:
 def test_a_model_that_is_overwritten_does_not_change_what_answers_until_all_is_encoded(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN._replace(at_once=1))
+    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN_PACE._replace(at_once=1))
     overwrite(ForumLayout(path).model, synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new")
     with Forum.open(path) as forum:
         assert nearest(forum, "wireless") == ["wifi"]
@@ -496,7 +496,7 @@ def test_a_model_that_is_overwritten_does_not_change_what_answers_until_all_is_e
 def test_vectors_with_another_model_than_their_own_do_not_answer_and_are_made_anew(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN._replace(at_once=1))
+    monkeypatch.setattr(vectors_module, "pace_of", lambda _: vectors_module.OWN_PACE._replace(at_once=1))
     overwrite(only_set(path) / "model", synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new")
     with Forum.open(path) as forum:
         assert (forum.indexes.state().model, forum.indexes.state().waiting) == ("", 3)

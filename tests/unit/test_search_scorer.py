@@ -18,12 +18,11 @@ from askalike import Forum, Question
 from askalike.data import general_folder
 from askalike.errors import DamagedModelError
 from askalike.search.differences import DIFFERENCES, closeness
-from askalike.search.features import ENOUGH, FEATURES, TYPICAL, ReadQuery, features, rarity
-from askalike.search.features import WORDS as WORD_FEATURES
+from askalike.search.features import ENOUGH, FEATURES, TYPICAL, WORD_FEATURES, ReadQuery, features, rarity
 from askalike.search.scorer import (
-    VECTORS,
-    WORDS,
-    Compared,
+    BY_VECTORS,
+    BY_WORDS,
+    ComparedQuery,
     Scoring,
     cosines_of,
     digest,
@@ -206,8 +205,8 @@ def test_a_question_without_a_vector_is_scored_by_its_words() -> None:
     cosines = cosines_of(np.zeros((2, 2), np.float32), np.array([1.0, 0.0], np.float32))
     read = ReadQuery(READ("router drops wifi", "", "plain").text, [9, 9, 9], QUESTIONS)
     candidates = [READ("wifi drops", "", "plain").text, READ("old router", "", "plain").text]
-    logits = Scoring(ANALYZER, version=VECTORS).logits([Compared(read, None, candidates, cosines)])
-    assert logits.tolist() == Scoring(ANALYZER).logits([Compared(read, None, candidates)]).tolist()
+    logits = Scoring(ANALYZER, version=BY_VECTORS).logits([ComparedQuery(read, None, candidates, cosines)])
+    assert logits.tolist() == Scoring(ANALYZER).logits([ComparedQuery(read, None, candidates)]).tolist()
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=2), st.integers(0, 5), st.booleans())
@@ -221,8 +220,8 @@ def test_equal_texts_have_equal_probabilities_wherever_they_stand(
     cosines = cosines_of(rows, np.array([0.8, 0.6], np.float32)) if has_vectors else None
     query = Query("How do I change my password?")
     read, terms, _ = READ(query.title, "", "plain")
-    logits = Scoring(ANALYZER, version=VECTORS).logits(
-        [Compared(ReadQuery(read, [3] * len(terms), 100), None, candidates, cosines)]
+    logits = Scoring(ANALYZER, version=BY_VECTORS).logits(
+        [ComparedQuery(ReadQuery(read, [3] * len(terms), 100), None, candidates, cosines)]
     )
     assert logits[0] == logits[-1]
 
@@ -241,12 +240,12 @@ def test_what_is_more_alike_is_never_less_likely_and_what_differs_never_more(pla
     "change",
     [
         lambda content: content.update(format=9),
-        lambda content: content["versions"].pop(WORDS),
-        lambda content: content["versions"][WORDS]["weights"].update({"texts": -1.0}),
-        lambda content: content["versions"][WORDS]["weights"].update({"negation": 1.0}),
-        lambda content: content["versions"][VECTORS]["weights"].update({"surprise": 1.0}),
-        lambda content: content["versions"][VECTORS].update(same=99.0),
-        lambda content: content["versions"][VECTORS].update(related=float("nan")),
+        lambda content: content["versions"].pop(BY_WORDS),
+        lambda content: content["versions"][BY_WORDS]["weights"].update({"texts": -1.0}),
+        lambda content: content["versions"][BY_WORDS]["weights"].update({"negation": 1.0}),
+        lambda content: content["versions"][BY_VECTORS]["weights"].update({"surprise": 1.0}),
+        lambda content: content["versions"][BY_VECTORS].update(same=99.0),
+        lambda content: content["versions"][BY_VECTORS].update(related=float("nan")),
     ],
 )
 def test_a_changed_file_is_refused(change: object) -> None:

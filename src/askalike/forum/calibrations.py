@@ -10,11 +10,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.index.local import COUNTED_EXACTLY
 from askalike.index.vector_set import VectorSet
 from askalike.search.calibration import WEIGHTS, posterior
 from askalike.search.engine import Engine, Floats
-from askalike.search.scorer import VECTORS, WORDS, Scoring, cosines_of, probability
+from askalike.search.scorer import BY_VECTORS, BY_WORDS, Scoring, cosines_of, probability
 from askalike.search.texts import Text
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
@@ -24,6 +23,9 @@ MOST_VERDICTS: Final = 500
 """The newest so many move probabilities."""
 MOST_JUDGED: Final = 5_000
 """The newest so many prove thresholds."""
+SCORED_ANEW: Final = 2_000
+"""In a forum of at most so many vectors judged pairs are scored anew after every change, so that scores depend on what
+the forum holds alone; a larger one keeps their scores until another model answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class Scorings:
         """Return what changes when judged pairs are to be scored anew."""
         if vectors is None:
             return None
-        is_small = vectors.index.entries <= COUNTED_EXACTLY
+        is_small = vectors.index.entries <= SCORED_ANEW
         return vectors.fingerprint, vectors.index.cursor.is_complete, self._store.last_change() if is_small else 0
 
     def _feedback_version(self) -> tuple[int, int]:
@@ -159,7 +161,7 @@ class Scorings:
         if self._logits_of != looked_at:
             self._logits.clear()
             self._logits_of = looked_at
-        return Scoring(self._analyzer, version=WORDS if vectors is None else VECTORS)
+        return Scoring(self._analyzer, version=BY_WORDS if vectors is None else BY_VECTORS)
 
     def _judged(
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine

@@ -47,9 +47,9 @@ from askalike.index.model_source import fingerprint as model_fingerprint
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import (
     Current,
-    Indexes,
-    LocalIndexes,
+    LocalVectorIndexes,
     VectorEntries,
+    VectorIndexes,
     has_its_model,
     languages_read,
     parse_current,
@@ -159,7 +159,7 @@ def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     except AskalikeError as error:
         yield refused("words", layout.engine.name, error)
         return
-    indexes: Indexes = LocalIndexes() if engine is None else MilvusSets(engine, lambda _: nullcontext())
+    indexes: VectorIndexes = LocalVectorIndexes() if engine is None else MilvusSets(engine, lambda _: nullcontext())
     yield from _named("words", _words(layout, engine, progress))
     yield from _named("vectors", _vectors(layout, progress, indexes))
     yield from _named("pairs", _pairs(layout))
@@ -270,7 +270,7 @@ def _agreement(
 # -- vectors -------------------------------------------------------------------------------------------------------
 
 
-def _vectors(layout: ForumLayout, progress: Progress, indexes: Indexes) -> Iterator[Finding]:
+def _vectors(layout: ForumLayout, progress: Progress, indexes: VectorIndexes) -> Iterator[Finding]:
     """Check the sets of vectors of a forum."""
     folder = layout.vectors
     name = _within(folder, layout)
@@ -296,7 +296,7 @@ def _vectors(layout: ForumLayout, progress: Progress, indexes: Indexes) -> Itera
         yield from _set(layout, place, current, indexes)
 
 
-def _set(layout: ForumLayout, place: Path, current: Current | None, indexes: Indexes) -> Iterator[Finding]:
+def _set(layout: ForumLayout, place: Path, current: Current | None, indexes: VectorIndexes) -> Iterator[Finding]:
     name, answering = _within(place, layout), "" if current is None else current.fingerprint
     try:
         has_index = indexes.exists(place)
@@ -435,7 +435,7 @@ def _are_sound_without_codes(layout: ForumLayout) -> bool:
     for path in layout.vectors.glob("*/index"):
         with contextlib.suppress(ForumError):  # what else is damaged is found below
             VectorIndex.renew_codes(path)
-    findings = _vectors(layout, SilentProgress(), LocalIndexes())
+    findings = _vectors(layout, SilentProgress(), LocalVectorIndexes())
     return not any(finding.is_damage for finding in findings)
 
 

@@ -41,7 +41,7 @@ from askalike.index.segments import OWNED as LEXICAL_FILES
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
-from askalike.index.word_indexer import INDEXED
+from askalike.index.word_indexer import INDEXED_KINDS
 from askalike.index.words import FieldWeights, WordIndex
 from askalike.models.text_encoder import READ_OF_PAIRS
 from askalike.processes import one_blas_thread
@@ -403,7 +403,7 @@ class Indexes:
     def behind(self) -> int:
         """Return how many changes the word index has not seen."""
         self.words.index.refresh()
-        return pending(self.words.index.cursor, self._store, INDEXED)
+        return pending(self.words.index.cursor, self._store, INDEXED_KINDS)
 
     @property
     def is_up(self) -> bool:

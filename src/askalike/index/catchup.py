@@ -16,7 +16,7 @@ from askalike.executors import Executor, Numbered, Task
 from askalike.index.cursor import Cursor
 from askalike.progress import Progress
 from askalike.store import Store
-from askalike.store.values import QUESTIONS, RecordKind
+from askalike.store.values import COMPARED_KINDS, RecordKind
 from askalike.types import Question
 
 
@@ -88,11 +88,11 @@ class Indexer(Generic[_Writer, _Entries]):
     put: Callable[[_Writer, Numbered, _Entries], None]
     steps: Steps
     executor: Executor
-    kinds: Sequence[RecordKind] = QUESTIONS
+    kinds: Sequence[RecordKind] = COMPARED_KINDS
     read: Callable[[Store, Numbered], Numbered] = lambda _, questions: questions
 
 
-def pending(cursor: Cursor, log: Store, kinds: Sequence[RecordKind] = QUESTIONS) -> int:
+def pending(cursor: Cursor, log: Store, kinds: Sequence[RecordKind] = COMPARED_KINDS) -> int:
     """Return how many questions or changes of these kinds an index has not seen."""
     changes = log.count_changes(cursor.applied, kinds)
     return changes if cursor.is_complete else max(changes, log.count_questions(cursor.scanned))

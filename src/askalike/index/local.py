@@ -16,7 +16,7 @@ from askalike.errors import BusyForumError, ForumError
 from askalike.executors import Executor
 from askalike.index.catchup import Indexer
 from askalike.index.vectors import VectorSnapshot
-from askalike.index.word_indexer import INDEXED, WordEntries, WordEntryWriter, fingerprint, word_indexer
+from askalike.index.word_indexer import INDEXED_KINDS, WordEntries, WordEntryWriter, fingerprint, word_indexer
 from askalike.index.words import FieldWeights, IndexEntry, WordIndex, WordSnapshot
 from askalike.processes import one_blas_thread
 from askalike.search import Candidate
@@ -64,7 +64,7 @@ class QuestionStates:
         """Return what is known with what has changed since."""
         if not known:
             return {}
-        changes = self._store.changes(before, MAX_CHANGES, INDEXED)
+        changes = self._store.changes(before, MAX_CHANGES, INDEXED_KINDS)
         if len(changes) == MAX_CHANGES:
             return {}
         changed = sorted({change.num for change in changes})
@@ -179,10 +179,6 @@ class LocalEngine(Records):
 LOCK_TIMEOUT_S = 10.0
 RENEWAL_TIMEOUT_S = 600.0
 """Who has indexed or encoded for minutes waits for as long as another process may index."""
-
-COUNTED_EXACTLY: Final = 2_000
-"""What is measured of a forum of so many questions is measured anew when it has changed, so that scores depend on what
-is there alone."""
 
 Locked = Callable[[float, BusyForumError], AbstractContextManager[None]]
 """Holds the lock of who writes the indexes that answer, and waits for it for so long; see ``files.holding``."""

@@ -146,7 +146,7 @@ class VectorEntries(Index, Protocol):
         """Give the writer; raise BusyForumError where another is open for longer."""
 
 
-class Indexes(Protocol):
+class VectorIndexes(Protocol):
     """Where the vectors of sets are, each known by its set's folder."""
 
     is_shared: bool
@@ -165,8 +165,8 @@ class Indexes(Protocol):
         """Remove what lies outside the sets' folders and nobody uses, but the vectors of these sets."""
 
 
-class LocalIndexes:
-    """Indexes in their sets' folders."""
+class LocalVectorIndexes:
+    """The indexes of sets in the sets' own folders."""
 
     is_shared = False
 
@@ -211,13 +211,13 @@ class VectorSet:
         name: str,
         model: Model | AdaptedEncoder | None = None,
         encoder: TextEncoder | None = None,
-        indexes: Indexes | None = None,
+        indexes: VectorIndexes | None = None,
     ) -> None:
         self.folder = folder
         self.name = name
         self.settings: EncoderSettings | None = read_settings(folder / ENCODER_FILE)
         self._object = encoder
-        self.index = (indexes or LocalIndexes()).open(folder)
+        self.index = (indexes or LocalVectorIndexes()).open(folder)
         if (
             self.settings is not None
             and self.index.cursor.is_complete
@@ -361,7 +361,7 @@ def make_set(
     *,
     is_new: bool,
     encoder: TextEncoder | None = None,
-    indexes: Indexes | None = None,
+    indexes: VectorIndexes | None = None,
 ) -> VectorSet:
     """Begin a set for a model or encoder, or open the one that was begun; the caller holds the lock of makers.
 
@@ -376,7 +376,7 @@ def make_set(
         DamagedForumError: what is there cannot be read.
     """
     place = folder / source.fingerprint
-    indexes = indexes or LocalIndexes()
+    indexes = indexes or LocalVectorIndexes()
     model: Model | AdaptedEncoder | None = None
     if source.encoder is None:
         model = load_model(source.folder)  # what is damaged is not copied

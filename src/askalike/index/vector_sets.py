@@ -40,10 +40,10 @@ from askalike.index.catchup import Indexer, Steps, catch_up, pending
 from askalike.index.model_source import ModelSource, name_encoder, name_of, wanted_model
 from askalike.index.vector_set import (
     Current,
-    Indexes,
-    LocalIndexes,
+    LocalVectorIndexes,
     VectorEntries,
     VectorEntryWriter,
+    VectorIndexes,
     VectorSet,
     has_its_model,
     is_set,
@@ -76,14 +76,14 @@ class Pace(NamedTuple):
     steps: Steps
 
 
-OWN: Final = Pace(2_000, Steps(batch=1_024, scan=8_192, changes=1_024))
+OWN_PACE: Final = Pace(2_000, Steps(batch=1_024, scan=8_192, changes=1_024))
 """By a forum's own model."""
-OTHERS: Final = Pace(64, Steps(batch=64, scan=64, changes=64))
+OTHER_PACE: Final = Pace(64, Steps(batch=64, scan=64, changes=64))
 PACES: Final[Mapping[Kind, Pace]] = {
     "general": Pace(256, Steps(batch=256, scan=256, changes=256)),  # a larger batch is sorted better by length
-    "openai": OTHERS._replace(at_once=0),  # no endpoint is called when a forum is opened or changed
+    "openai": OTHER_PACE._replace(at_once=0),  # no endpoint is called when a forum is opened or changed
 }
-"""By text encoders, other kinds as ``OTHERS``."""
+"""By text encoders, other kinds as ``OTHER_PACE``."""
 
 Locked = Callable[[], AbstractContextManager[None]]
 """Holds the lock of who writes the indexes that answer."""
@@ -211,11 +211,11 @@ class Vectors:
         layout: ForumLayout,
         log: Store,
         text: TextSettings,
-        indexes: Indexes | None = None,
+        indexes: VectorIndexes | None = None,
         executor: Executor | None = None,
     ) -> None:
         self._executor = executor
-        self._indexes: Indexes = indexes or LocalIndexes()
+        self._indexes: VectorIndexes = indexes or LocalVectorIndexes()
         self._layout = layout
         self._folder = layout.vectors
         self._log = log
@@ -485,4 +485,4 @@ def _no_lock() -> Iterator[None]:
 
 def pace_of(settings: EncoderSettings | None) -> Pace:
     """Return how fast a forum is encoded: by an encoder, or by the forum's own model where there is none."""
-    return OWN if settings is None else PACES.get(settings.kind, OTHERS)
+    return OWN_PACE if settings is None else PACES.get(settings.kind, OTHER_PACE)

@@ -21,7 +21,7 @@ from askalike.index.words import IndexEntry
 from askalike.search.texts import ANSWER_CHARACTERS, MOST_ANSWERS, beginning, reader_of
 from askalike.store import Store
 from askalike.store.rows import to_microseconds
-from askalike.store.values import DESCRIBED, RecordKind
+from askalike.store.values import STORED_KINDS, RecordKind
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Question
@@ -29,8 +29,8 @@ from askalike.types import Question
 ANALYSIS_VERSION = 6
 """Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
 
-INDEXED: tuple[RecordKind, ...] = (*DESCRIBED, "answer")
-"""The kinds of records that words are of."""
+INDEXED_KINDS: tuple[RecordKind, ...] = (*STORED_KINDS, "answer")
+"""The kinds of changes that the word index follows."""
 
 STEPS = Steps(batch=1_000, scan=50_000, changes=5_000)
 
@@ -63,7 +63,9 @@ def word_indexer(
     """Return a word index and what makes the terms, tags and moments of questions, and each as it is compared."""
     order = json.dumps(analyzer.settings.to_json())
     task = Task(partial(entries_of, analyzer), __name__, order, _DECODER.decode)
-    return Indexer("indexing", index, index.writing, task, _put, steps, executor or Processes(), INDEXED, with_answers)
+    return Indexer(
+        "indexing", index, index.writing, task, _put, steps, executor or Processes(), INDEXED_KINDS, with_answers
+    )
 
 
 def _put(writer: WordEntryWriter, _: Numbered, entries: Sequence[IndexEntry]) -> None:

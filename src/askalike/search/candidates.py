@@ -23,8 +23,8 @@ from askalike.search.engine import Candidate, DuplicateLinks, Engine, Floats
 from askalike.search.originals import by_original, combined
 from askalike.search.query import QueryTerm, TermCounts
 from askalike.search.rankers import PROBABILITY, WORDS, Ranker
-from askalike.search.scorer import Compared, Scoring, probability, scorers
-from askalike.search.settings import MAX_HITS, OWN, JoinSettings
+from askalike.search.scorer import ComparedQuery, Scoring, probability, scorers
+from askalike.search.settings import MAX_HITS, OWN_WEIGHT, JoinSettings
 from askalike.search.texts import Text
 from askalike.types import Correction, Filters, Query, Question
 
@@ -32,7 +32,7 @@ DEEPER: Final = 4
 """So many times more are asked of words than are candidates: it takes hardly longer, and tells of most that meaning
 found what they have by words."""
 
-BY_WORDS: Final = 3
+BEST_BY_WORDS: Final = 3
 """So many of the best by words are compared, however far their meaning is: a rare word may be all that was asked."""
 
 
@@ -162,7 +162,7 @@ def _join_sources(engine: Engine, table: Candidates, near: Sequence[Candidate], 
 
 
 def keep_best_of_sum(table: Candidates, weight: float, count: int) -> None:
-    """Keep the ``count`` best by the weighted sum, by key where equal, the ``BY_WORDS`` best by words among them.
+    """Keep the ``count`` best by the weighted sum, by key where equal, the ``BEST_BY_WORDS`` best by words among them.
 
     One without a vector is known by its words, which weigh as much as beside askalike's own models.
     """
@@ -170,13 +170,13 @@ def keep_best_of_sum(table: Candidates, weight: float, count: int) -> None:
     cosine = table.components.get("cosine", np.zeros(len(bm25)))
     most = float(bm25.max(initial=0.0))
     share = bm25 / most if most > 0 else np.zeros(len(bm25))
-    weights = np.where(cosine != 0, weight, min(weight, OWN))
+    weights = np.where(cosine != 0, weight, min(weight, OWN_WEIGHT))
     table.scores = weights * cosine + (1.0 - weights) * share
     table.components["bm25_share"] = share
     _order(table)
     if len(table.keys) > count:
         shares = table.components["bm25_share"]
-        of_words = np.argsort(-shares, kind="stable")[: min(BY_WORDS, count // 4)]
+        of_words = np.argsort(-shares, kind="stable")[: min(BEST_BY_WORDS, count // 4)]
         of_words = of_words[shares[of_words] > 0]
         others = np.setdiff1d(np.arange(len(shares)), of_words)[: count - len(of_words)]
         table.take(np.sort(np.concatenate([of_words, others])))
@@ -201,7 +201,7 @@ def score_candidates(engine: Engine, scoring: Scoring, tables: Sequence[Candidat
         for table in scored:
             table.take([row for row, key in enumerate(table.keys.tolist()) if key in texts])
         compared = [
-            Compared(
+            ComparedQuery(
                 table.query,
                 table.counts,
                 [texts[key] for key in table.keys.tolist()],

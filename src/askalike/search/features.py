@@ -48,9 +48,9 @@ LEAST_QUESTIONS: Final = 3_000
 outage, does not make it a word that says nothing."""
 
 COSINE: Final = "cosine"
-WORDS: Final = ("title in text", "candidate's title in text", "texts", "same title", "same text")
+WORD_FEATURES: Final = ("title in text", "candidate's title in text", "texts", "same title", "same text")
 ANSWERS: Final = "title in answers"
-FEATURES: Final = (COSINE, *WORDS, ANSWERS, *DIFFERENCES)
+FEATURES: Final = (COSINE, *WORD_FEATURES, ANSWERS, *DIFFERENCES)
 
 _LEAST: Final = 1e-300
 
@@ -117,7 +117,7 @@ def _in_answers(query: ReadQuery, answers: bytes) -> float:
 def _by_words(
     queries: Sequence[ReadQuery], candidates: Sequence[Text], query_at: Places, text_at: Places
 ) -> tuple[Floats, Floats]:
-    """Return the features of ``WORDS`` of each pair, and the share that both titles have in common.  # (P, 5), (P,)"""
+    """Return the ``WORD_FEATURES`` of each pair, and the share that both titles have in common.  # (P, 5), (P,)"""
     bounds = np.searchsorted(query_at, np.arange(len(queries) + 1)).tolist()
     count = len(text_at)
     # how many terms each has, those of the title and those of the body alone

@@ -37,10 +37,10 @@ from askalike.types import Query, Question
 
 FILE: Final = "scorer.json"
 FORMAT: Final = 1
-WORDS: Final = "words"
-VECTORS: Final = "vectors"
-VERSIONS: Final = (WORDS, VECTORS)
-USUAL: Final = {WORDS: 0.09, VECTORS: 0.025}
+BY_WORDS: Final = "words"
+BY_VECTORS: Final = "vectors"
+VERSIONS: Final = (BY_WORDS, BY_VECTORS)
+LEAST_SHOWN: Final = {BY_WORDS: 0.09, BY_VECTORS: 0.025}
 """The least probability that is worth showing: 19 of 20 titles of other subjects find nothing (known
 answers of ``benchmarks.scorer``)."""
 
@@ -129,7 +129,7 @@ def _scorer(content: Mapping[str, Any]) -> Scorer:
     return Scorer(np.array(list(weights.values())), related, same)
 
 
-class Compared(NamedTuple):
+class ComparedQuery(NamedTuple):
     """A query, and what it is compared with.
 
     Args:
@@ -158,16 +158,16 @@ class Scoring:
 
     analyzer: Analyzer
     update: Update = UNMOVED
-    version: str = WORDS
+    version: str = BY_WORDS
     are_linked: bool = False
     reads_answers: bool = True
 
     @property
     def threshold(self) -> float:
-        """Return the least probability that is worth showing; see ``USUAL``."""
-        return USUAL[self.version]
+        """Return the least probability that is worth showing; see ``LEAST_SHOWN``."""
+        return LEAST_SHOWN[self.version]
 
-    def features(self, compared: Sequence[Compared]) -> Floats:
+    def features(self, compared: Sequence[ComparedQuery]) -> Floats:
         """Return the features of each query and each of its candidates, query by query.  # (P, len(FEATURES))
 
         A candidate that several queries have is read once, where it is one object.
@@ -208,7 +208,7 @@ class Scoring:
         )
         return rows
 
-    def _readings(self, compared: Compared) -> Iterator[tuple[ReadQuery, Sequence[int]]]:
+    def _readings(self, compared: ComparedQuery) -> Iterator[tuple[ReadQuery, Sequence[int]]]:
         """Yield a query as it is read for candidates in each language, with their places."""
         query, counts = compared.query, compared.counts
         if isinstance(query, ReadQuery):
@@ -229,31 +229,31 @@ class Scoring:
         counts = TermCounts(engine)
         for prepared in self.analyzer.prepare_query(query.language, query.title, query.body, query.markup):
             counts.look_up([*prepared.title, *prepared.body])
-        return self.logits([Compared(query, counts, candidates, cosines)])
+        return self.logits([ComparedQuery(query, counts, candidates, cosines)])
 
-    def logits(self, compared: Sequence[Compared]) -> Floats:
+    def logits(self, compared: Sequence[ComparedQuery]) -> Floats:
         """Return b_2 + z of each query and each of its candidates, query by query, before the forum's judgements.
 
         A pair without vectors is scored by its words.
         """
         rows = self._counted_features(compared)
-        by_words = scorers()[WORDS].logits(rows)
+        by_words = scorers()[BY_WORDS].logits(rows)
         has_vectors = rows[:, 0] != 0
-        return np.where(has_vectors, scorers()[VECTORS].logits(rows), by_words)
+        return np.where(has_vectors, scorers()[BY_VECTORS].logits(rows), by_words)
 
-    def addends(self, compared: Sequence[Compared]) -> list[dict[str, float]]:
+    def addends(self, compared: Sequence[ComparedQuery]) -> list[dict[str, float]]:
         """Return what the logit of each pair is the sum of: b_2 as ``base``, each w · x that is not 0 by the feature's
         name, and what the forum's ``judgements`` move."""
         logits = self.logits(compared)
         moves = self.update.moved(logits) - logits
         addends = []
         for row, move in zip(self._counted_features(compared), moves.tolist(), strict=True):
-            scorer = scorers()[VECTORS if row[0] != 0 else WORDS]
+            scorer = scorers()[BY_VECTORS if row[0] != 0 else BY_WORDS]
             parts = dict(zip(FEATURES, (row * scorer.weights).tolist(), strict=True), judgements=move)
             addends.append({"base": scorer.related, **{name: part for name, part in parts.items() if part}})
         return addends
 
-    def _counted_features(self, compared: Sequence[Compared]) -> Floats:
+    def _counted_features(self, compared: Sequence[ComparedQuery]) -> Floats:
         """Return ``features`` with 0 for those that do not count."""
         rows = self.features(compared)
         if self.are_linked:

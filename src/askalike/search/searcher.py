@@ -25,7 +25,7 @@ from askalike.search.explanation import explain
 from askalike.search.query import TermCounts, weigh
 from askalike.search.rankers import PROBABILITY, RANKER_NAMES, RANKERS, RERANKER, WORDS, Ranker, by_help
 from askalike.search.reranker import Reranker, rerank
-from askalike.search.scorer import Compared, Scoring, probability
+from askalike.search.scorer import ComparedQuery, Scoring, probability
 from askalike.search.settings import MAX_HITS, SearchSettings
 from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer
@@ -213,7 +213,7 @@ class Searcher:
         texts = compared_texts(self.engine, keys)
         return dict(zip(texts, self.scoring.addends([self._compared(query, texts)]), strict=True)) if texts else {}
 
-    def _compared(self, query: Query, texts: Mapping[int, Text | Question]) -> Compared:
+    def _compared(self, query: Query, texts: Mapping[int, Text | Question]) -> ComparedQuery:
         """Return a query beside these questions, by their keys, with the cosines where both have vectors."""
         table = self._prepare(replace(query, ranker=PROBABILITY), 1)
         self._encode([table])
@@ -221,7 +221,7 @@ class Searcher:
         if table.vector is not None:
             near = self.engine.cosines(table.vector, list(texts))
             cosines = np.array([near.get(key, 0.0) for key in texts])
-        return Compared(table.query, table.counts, list(texts.values()), cosines)
+        return ComparedQuery(table.query, table.counts, list(texts.values()), cosines)
 
     def with_language(self, query: Query) -> Query:
         """Return a query with the language that it is in, where the forum is in several and nobody has said it."""

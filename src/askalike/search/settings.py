@@ -9,25 +9,25 @@ from typing import Final
 from askalike.errors import SettingError
 from askalike.search.query import QuerySettings
 
-OWN: Final = 0.4
-"""Of askalike's own models."""
+OWN_WEIGHT: Final = 0.4
+"""The weight of the cosine beside words where one of askalike's own models gives it."""
 
-OTHER: Final = 0.7
-"""Of a text encoder that nobody measured here."""
+OTHER_WEIGHT: Final = 0.7
+"""The same for a text encoder that nobody measured here."""
 
-MEASURED: Final[Mapping[str, float]] = {"own": OWN, "adapted": 0.95, "general": 0.95}
+MEASURED_WEIGHTS: Final[Mapping[str, float]] = {"own": OWN_WEIGHT, "adapted": 0.95, "general": 0.95}
 """An encoder's name as far as the @ → its weight in [0, 1], measured on graded pools of four forums; an adapted
 encoder has that of the bundled one.
 A transformer's cosines differ less between candidates than those of a forum's own model, so that they count more."""
 
 
 def cosine_weight_of(name: str) -> float:
-    """Return the weight of the encoder of this name.
+    """Return the weight of the cosine where the encoder of this name gives it.
 
-    >>> cosine_weight_of("general@31f1829f4fa1") == MEASURED["general"]
+    >>> cosine_weight_of("general@31f1829f4fa1") == MEASURED_WEIGHTS["general"]
     True
     """
-    return MEASURED.get(name.partition("@")[0], OTHER)
+    return MEASURED_WEIGHTS.get(name.partition("@")[0], OTHER_WEIGHT)
 
 
 MAX_HITS = 1000
@@ -39,7 +39,7 @@ class JoinSettings:
 
     Args:
         weight: of the cosine in the weighted sum, in [0, 1]; the rest is BM25's. None takes what was measured to be
-            best for the encoder (``MEASURED``), and ``OTHER`` for one that was not measured.
+            best for the encoder (``MEASURED_WEIGHTS``), and ``OTHER_WEIGHT`` for one that was not measured.
         depth: candidates taken from each source, or as many as hits are asked for where that is more.
         scored: candidates that the scorer compares, the best of the weighted sum, or as many as hits are asked for.
         damping: how much the duplicates of a canonical question count beside the likeliest, in [0, 1]; see
@@ -73,7 +73,7 @@ class JoinSettings:
     @property
     def cosine_weight(self) -> float:
         """Return the weight, or where there is none that of askalike's own models."""
-        return OWN if self.weight is None else self.weight
+        return OWN_WEIGHT if self.weight is None else self.weight
 
     def for_encoder(self, name: str) -> JoinSettings:
         """Return the settings with the weight for an encoder, where they have none."""

@@ -45,7 +45,7 @@ _NUMBER: Final = re.compile(r"[0-9]*\.[0-9]+|[0-9]+\.?", re.ASCII)
 _EXPECTED: Final = "expected a probability such as 0.5, precision:P or recall:R such as precision:0.9, or default"
 
 DEFAULT: Final = "default"
-"""A least probability by which 19 of 20 titles of other subjects show nothing (``search.scorer.USUAL``)."""
+"""A least probability by which 19 of 20 titles of other subjects show nothing (``search.scorer.LEAST_SHOWN``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from askalike.schemas import (
     LogPage,
     LogQuery,
     Opened,
-    Operation,
+    Outcome,
     PairsPage,
     PairsQuery,
     QuestionsPage,
@@ -60,7 +60,7 @@ SEARCH_LULL_S: Final = 1.0
 LATE_MODULES: Final = ("scipy.sparse", "numpy.ma")
 """What libraries import at the first need: there may be no file handle left by then."""
 
-_OPERATIONS: Final[Mapping[str, Literal["added", "edited"]]] = {"add": "added", "edit": "edited"}
+_OUTCOMES: Final[Mapping[str, Literal["added", "edited"]]] = {"add": "added", "edit": "edited"}
 
 
 class Handlers:
@@ -176,7 +176,9 @@ class Handlers:
         Args:
             cursor: the ``next`` of the page before.
         """
-        newest = self.forum.store.newest(limit, read_cursor(cursor, tuple[_Number | None, _Number]) if cursor else None)
+        newest = self.forum.store.page_by_date(
+            limit, read_cursor(cursor, tuple[_Number | None, _Number]) if cursor else None
+        )
         return QuestionsPage(
             tuple(self._listed(question for _, question in newest).values()),
             make_cursor(*newest[-1][0]) if len(newest) == limit else None,
@@ -193,7 +195,7 @@ class Handlers:
     def put(self, question: Question) -> Written:
         """Add or replace a question."""
         done = self.forum.put_unindexed([question])
-        return Written(question.id, _operation(done, question.id), indexed=self.catch_up())
+        return Written(question.id, _outcome(done, question.id), indexed=self.catch_up())
 
     def delete(self, identifier: str) -> Written:
         """Delete a question with its answers and links."""
@@ -202,7 +204,7 @@ class Handlers:
 
     def put_answer(self, answer: Answer) -> Written:
         """Add or replace an answer, which is shown at once."""
-        return Written(answer.id, _operation(self.forum.store.put_answers([answer]), answer.id), indexed=True)
+        return Written(answer.id, _outcome(self.forum.store.put_answers([answer]), answer.id), indexed=True)
 
     def delete_answer(self, identifier: str) -> Written:
         """Delete an answer."""
@@ -349,8 +351,8 @@ class Handlers:
         return LogPage(entries, log[-1].number if len(log) == query.limit else None, name)
 
 
-def _operation(done: Mapping[str, str], identifier: str) -> Operation:
-    return _OPERATIONS.get(done.get(identifier, ""), "unchanged")
+def _outcome(done: Mapping[str, str], identifier: str) -> Outcome:
+    return _OUTCOMES.get(done.get(identifier, ""), "unchanged")
 
 
 def _has_tag(questions: Iterable[ListedQuestion], tag: str) -> bool:

@@ -14,10 +14,10 @@ from askalike.store.database import BATCH
 from askalike.store.judgements import BOTH_HERE, HERE, JudgementStore, refuse_chain
 from askalike.store.load import Load, Staging
 from askalike.store.values import (
-    FIGURES,
+    COMPARED_KINDS,
     IDENTITY,
-    QUESTIONS,
     SITES,
+    STORE_KEYS,
     Change,
     Counts,
     LoadReport,
@@ -57,7 +57,7 @@ class Store(JudgementStore):
 
     def settings(self) -> dict[str, str]:
         """Return the forum's settings as they were stored."""
-        return {key: value for key, value in self.rows("SELECT key, value FROM settings") if key not in FIGURES}
+        return {key: value for key, value in self.rows("SELECT key, value FROM settings") if key not in STORE_KEYS}
 
     def put_settings(self, settings: Mapping[str, str]) -> None:
         """Store settings of the forum beside those that it has, or in their place."""
@@ -178,7 +178,7 @@ class Store(JudgementStore):
                 load.compare(connection, unread(), is_mass_delete_allowed)
                 with self.write() as connection:
                     load.apply(connection)
-                load.count_open_links()
+                load.count_links_without_question()
         with contextlib.suppress(ForumError):  # what was loaded is on disk already
             self.shorten_log()
             self.after_load()
@@ -304,7 +304,7 @@ class Store(JudgementStore):
         """Return the sequence number of the newest change, 0 when there is none."""
         return int(self.rows("SELECT coalesce(max(seq), 0) FROM changes")[0][0])
 
-    def changes(self, after: int, limit: int, kinds: Collection[RecordKind] = QUESTIONS) -> list[Change]:
+    def changes(self, after: int, limit: int, kinds: Collection[RecordKind] = COMPARED_KINDS) -> list[Change]:
         """Return the changes of these kinds with seq > ``after``, oldest first, at most ``limit``.
 
         A change of a link or a judgement is there while its first question is.
@@ -313,7 +313,7 @@ class Store(JudgementStore):
         wanted = f"SELECT seq, operation, coalesce(changes.num, questions.num), kind {changed} ORDER BY seq LIMIT ?"
         return [Change(*row) for row in self.rows(wanted, (after, *kinds, limit))]
 
-    def count_changes(self, after: int, kinds: Collection[RecordKind] = QUESTIONS) -> int:
+    def count_changes(self, after: int, kinds: Collection[RecordKind] = COMPARED_KINDS) -> int:
         """Return how many changes of these kinds an index at ``after`` has not seen."""
         changed = _CHANGES_AFTER.format(", ".join("?" * len(kinds)))
         return int(self.rows(f"SELECT count(*) {changed}", (after, *kinds))[0][0])
@@ -427,7 +427,7 @@ class Store(JudgementStore):
             return int(self.rows("SELECT count(*) FROM questions")[0][0])
         return int(self.rows("SELECT count(*) FROM questions WHERE num < ?", (before,))[0][0])
 
-    def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
+    def page_by_date(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
         """Return questions, newest first by date; those without a date are last, the last stored first.
 
         Args:

@@ -389,7 +389,7 @@ class Load:
                 counts.added += 1
                 counts.unchanged -= 1
 
-    def count_open_links(self) -> None:
+    def count_links_without_question(self) -> None:
         """Count the source's links that lack a question at one of their ends."""
         here = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
         self.report.links_without_question = self._value(

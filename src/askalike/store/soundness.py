@@ -19,7 +19,7 @@ from askalike.store import rows
 from askalike.store.layout import ForumLayout
 from askalike.store.sqlite import SCHEMA
 from askalike.store.sqlite_file import foreign_schema, open_reader
-from askalike.store.values import FIGURES, Contents
+from askalike.store.values import STORE_KEYS, Contents
 from askalike.types import DrawnBy, LinkKind, LogKind, Verdict, WriteState
 
 _MOST_MESSAGES: Final = 100
@@ -54,7 +54,7 @@ def read_contents(rows: Callable[[str], Iterable[Any]]) -> Contents:
         frozenset(row[0] for row in rows("SELECT num FROM questions")),
         int(last),
         tuple((row[0], row[1]) for row in rows(_CHANGES)),
-        {row[0]: row[1] for row in rows("SELECT key, value FROM settings") if row[0] not in FIGURES},
+        {row[0]: row[1] for row in rows("SELECT key, value FROM settings") if row[0] not in STORE_KEYS},
         {row[0]: row[1] for row in rows("SELECT num, language FROM questions WHERE language <> ''")},
     )
 

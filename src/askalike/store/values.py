@@ -9,15 +9,15 @@ from typing import Final, Literal
 Operation = Literal["add", "edit", "delete"]
 RecordKind = Literal["question", "details", "answer", "link", "feedback"]
 
-QUESTIONS: Final[tuple[RecordKind, ...]] = ("question",)
-"""The kinds of changes that vectors and pairs follow: of what is compared."""
-DESCRIBED: Final[tuple[RecordKind, ...]] = (*QUESTIONS, "details")
-"""The kinds of changes after which another question is stored: also of tags, address, score or closing."""
+COMPARED_KINDS: Final[tuple[RecordKind, ...]] = ("question",)
+"""The kinds of changes that vectors and pairs follow: of what is compared of a question."""
+STORED_KINDS: Final[tuple[RecordKind, ...]] = (*COMPARED_KINDS, "details")
+"""The kinds of changes after which a question has other values: tags, address, score and closing are ``details``."""
 
 IDENTITY: Final = "identity"
 SITES: Final = "sites"
-FIGURES: Final = frozenset({IDENTITY, SITES})
-"""The rows of a store's settings that are none of the forum's."""
+STORE_KEYS: Final = frozenset({IDENTITY, SITES})
+"""The keys of the table of settings under which the store keeps what is no setting of the forum."""
 
 MANUAL_SOURCE: Final = "manual"
 """The source of what was added by hand or by a program; a load never deletes it."""

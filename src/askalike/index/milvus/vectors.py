@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.index.cursor import Cursor
 from askalike.index.milvus.client import Alone, Milvus, MilvusIndex, add_conditions, add_vector, fields_of
 from askalike.store.rows import to_microseconds
-from askalike.store.values import DESCRIBED
+from askalike.store.values import STORED_KINDS
 from askalike.types import Question
 
 READ_TOGETHER: Final = 2_000
@@ -23,7 +23,7 @@ READ_TOGETHER: Final = 2_000
 class MilvusVectors(MilvusIndex):
     """The vectors of a forum by one model, with the tags that filters ask for."""
 
-    followed = DESCRIBED
+    followed = STORED_KINDS
 
     @property
     def dimensions(self) -> int:
@@ -104,7 +104,7 @@ class MilvusVectorWriter:
 
 
 class MilvusSets:
-    """``index.vector_set.Indexes`` of a forum whose vectors are in Milvus: a set's index by the name of its folder."""
+    """``index.vector_set.VectorIndexes`` in Milvus: a set's index is found by the name of the set's folder."""
 
     is_shared = True
 
