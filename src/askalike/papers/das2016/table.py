@@ -201,8 +201,8 @@ PAPER: Final = Paper(
     rows=ROWS,
     legend=(
         "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over seeds and "
-        f"queries; p is the paired randomisation test of MAP against {BASELINE}. Each set's dev split chose the "
-        "settings. Reported figures are of Yahoo! Answers."
+        f"queries; p is the paired randomisation test of MAP against {BASELINE}, where that row is run. Each set's dev "
+        "split chose the settings. Reported figures are of Yahoo! Answers."
     ),
     reproduce=reproduce,
     sets=SETS,
