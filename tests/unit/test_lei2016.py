@@ -177,6 +177,13 @@ def test_bm25_is_plain_where_the_candidates_were_found_by_another_search(tmp_pat
     assert released == {task.name: task.given for task in askubuntu.tasks()}, "as they were released"
 
 
+def test_the_time_that_is_left_is_said_once_each_system_was_timed(askubuntu: LeiSet, tmp_path: Path) -> None:
+    notices: list[str] = []
+    run_rows(askubuntu, ("tfidf", "tfidf-title"), [0], tmp_path / "out", notice=notices.append)
+    has_time = {line.split()[2]: line.endswith(" left)") for line in notices if line.startswith("running ")}
+    assert has_time == {"bm25": False, "tfidf": False, "tfidf-title": True}
+
+
 def test_baselines_run_and_encoders_without_a_trainer_say_why_not(askubuntu: LeiSet, tmp_path: Path) -> None:
     pytest.importorskip("rapidfuzz")
     pytest.importorskip("sklearn")
