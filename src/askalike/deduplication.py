@@ -232,7 +232,7 @@ def _removals(forum: Forum, minimum: float, id_of: Callable[[int], Any], progres
     if len(forum) < 2:
         return
     forum.catch_up(progress=progress)
-    if minimum < 1 and forum.indexes.is_wanted():
+    if minimum < 1 and forum.indexes.can_encode():
         forum.encode(progress=progress)
     forum.pairs.compare(progress=progress, is_exact=minimum == 1)
     same_texts = forum.pairs.store.texts()

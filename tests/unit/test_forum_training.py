@@ -150,14 +150,14 @@ def test_dev_is_ordered_as_the_default_search_orders(tmp_path: Path, by: str) ->
             model.save(tmp_path / "model")
             forum.models.use_model(tmp_path / "model")
             forum.encode()
-            scorer = forum.indexes.scores_by(model.encode)
+            scorer = forum.indexes.pair_probabilities(model.encode)
         else:
             encoder = TurnedQueries()
             forum.models.use_encoder(encoder)
             forum.encode()
             size = encoder.dimensions
             texts = TextQuestions(encoder, EncoderSettings("python", name=encoder.name, dimensions=size, width=size))
-            scorer = forum.indexes.scores_by(texts.encode, texts.encode_queries)
+            scorer = forum.indexes.pair_probabilities(texts.encode, texts.encode_queries)
         compared = 0
         for question in list(forum.questions())[::20]:
             others = Filters(exclude_ids=frozenset([question.id]))
@@ -181,7 +181,7 @@ def test_without_a_model_dev_is_ordered_by_the_probability_by_words(homenet: For
     dev = forum_training(homenet).dev
     assert dev is not None
     words = dev_score(dev, None, homenet)
-    scorer = homenet.indexes.scores_by()
+    scorer = homenet.indexes.pair_probabilities()
     places = []
     for query, run in dev.given.items():
         candidates = [candidate for candidate, _ in run]

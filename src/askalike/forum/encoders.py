@@ -21,7 +21,7 @@ from askalike.files import remove_file, replace_whole, sync_folder
 from askalike.index.vector_set import VectorSet
 from askalike.models.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_reranker, read_settings
 from askalike.models.text_encoder import TextEncoder
-from askalike.models.text_questions import is_same, loaded_reranker, taken
+from askalike.models.text_questions import is_same, loaded_reranker, probed_encoder
 from askalike.search import Query, Reranker
 from askalike.search.correction import KnownWords
 from askalike.search.reranker import checked_scores
@@ -47,8 +47,8 @@ class NamedReranker:
         self._object: Reranker | None = None
         self._read: tuple[RerankerSettings, Reranker] | None = None
 
-    def take(self, reranker: AnyReranker | None) -> None:
-        """Take a reranker, which is asked once; see ``Models.use_reranker``."""
+    def use(self, reranker: AnyReranker | None) -> None:
+        """Let a reranker order the best hits, after a first question to it; see ``Models.use_reranker``."""
         if reranker is None:
             self._object = self._read = None
             remove_file(self._layout.reranker)
@@ -100,7 +100,7 @@ def take_encoder(encoder: AnyEncoder, before_in: ForumLayout) -> tuple[EncoderSe
     before = None
     with suppress(EncoderError):  # what is damaged is replaced
         before = read_settings(before_in.encoder)
-    loaded_encoder, settings = taken(wanted, text_encoder)
+    loaded_encoder, settings = probed_encoder(wanted, text_encoder)
     if before is not None and _is_same_endpoint(before, settings):
         settings = replace(settings, name=before.name, probe=before.probe)
     return settings, loaded_encoder, settings != before

@@ -480,7 +480,7 @@ class Forum:
             behind=behind,
             size_bytes=size_bytes(self.path),
             vectors=self.indexes.state(),
-            engine=self.indexes.engine,
+            engine=self.indexes.engine_address,
             languages=self.store.language_counts(),
         )
 
@@ -716,7 +716,7 @@ class Forum:
             BusyForumError, ModelError: as ``encode``.
         """
         try:
-            if self.indexes.is_wanted():
+            if self.indexes.can_encode():
                 self.indexes.encode(progress)
         except EncoderError as error:
             progress.notice(f"what waits to be encoded is found by words alone: {error}")

@@ -186,8 +186,8 @@ class Indexes:
 
         While the forum is encoded for the first time, it has the vectors of the newest questions.
         """
-        answering = None if self.vectors is None else self.vectors.searched()
-        engine, settings, notice = self._engine_of(answering), self.settings.search, self.words.notice
+        answering = None if self.vectors is None else self.vectors.answering_or_first()
+        engine, settings, notice = self._search_engine(answering), self.settings.search, self.words.notice
         encoder: QueryEncoder | None = None
         speller_of: Callable[[str], Speller | None] = no_speller
         if answering is not None:
@@ -207,7 +207,9 @@ class Indexes:
             notice=notice,
         )
 
-    def scores_by(self, encode: Encode | None = None, encode_queries: Encode | None = None) -> PairProbabilities:
+    def pair_probabilities(
+        self, encode: Encode | None = None, encode_queries: Encode | None = None
+    ) -> PairProbabilities:
         """Return what scores pairs of questions as the default search would if another encoder answered.
 
         Args:
@@ -221,11 +223,11 @@ class Indexes:
 
     def judged(self) -> list[JudgedPair]:
         """Return the pairs that people have judged, with their logits by the indexes as they are on disk now."""
-        return self._scorings.judged(*self._state())
+        return self._scorings.judged(*self._answering_and_engine())
 
     def logits(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], float]:
         """Return the logits of pairs before the forum's judgements; see ``Scorings.logits``."""
-        return self._scorings.logits(pairs, *self._state())
+        return self._scorings.logits(pairs, *self._answering_and_engine())
 
     def update(self) -> Update:
         """Return what the forum's judgements change in logits."""
@@ -277,12 +279,13 @@ class Indexes:
         """Return the set of vectors that answers, None where words alone do."""
         return None if self.vectors is None else self.vectors.answering()
 
-    def _state(self) -> tuple[VectorSet | None, Engine]:
+    def _answering_and_engine(self) -> tuple[VectorSet | None, Engine]:
         """Return the set of vectors that answers, and what a search asks."""
         answering = self.answering()
-        return answering, self._engine_of(answering)
+        return answering, self._search_engine(answering)
 
-    def _engine_of(self, vectors: VectorSet | None) -> Engine:
+    def _search_engine(self, vectors: VectorSet | None) -> Engine:
+        """Return what a search asks for candidates and records, over one state of words and vectors."""
         index = None if vectors is None else vectors.index.snapshot()
         return self.words.engine(index, self.settings.fields, self._states)
 
@@ -360,7 +363,7 @@ class Indexes:
                 if self._finished > before:  # another thread began after this one had stored its changes
                     return True
                 self._begun += 1
-                self.words.begin()
+                self.words.ensure_begun()
                 catch_up(self._store, self.words.indexer(), progress)
                 if self.vectors is not None:
                     self.vectors.follow(progress)
@@ -383,20 +386,20 @@ class Indexes:
         if self.vectors is not None:
             self.vectors.encode(progress, self._locked_for_encoder)
 
-    def is_wanted(self) -> bool:
+    def can_encode(self) -> bool:
         """Return whether there is a model or an encoder to encode anything with.
 
         Raises:
             ModelError, EncoderError: one cannot be read.
         """
-        return self.vectors is not None and self.vectors.is_wanted
+        return self.vectors is not None and self.vectors.can_encode
 
     def state(self) -> VectorsState:
         """Return how far the vectors have come."""
         return VectorsState() if self.vectors is None else self.vectors.state()
 
-    def encoded(self) -> int:
-        """Return the last change that all vectors have seen by which is searched; the log's last without any."""
+    def last_encoded_change(self) -> int:
+        """Return the last change that the vectors which answer have seen; the log's last where words alone answer."""
         answering, last = self.answering(), self._store.last_change()
         return last if answering is None else min(last, answering.index.cursor.applied)
 
@@ -411,7 +414,7 @@ class Indexes:
         return self._engine is None or self._engine.is_up
 
     @property
-    def engine(self) -> str:
+    def engine_address(self) -> str:
         """Return the address of the engine; "" where this machine finds its questions itself."""
         return "" if self._engine is None else self._engine.address
 

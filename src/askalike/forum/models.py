@@ -56,7 +56,7 @@ class Models:
             return
         settings, text_encoder, is_named = take_encoder(encoder, self._layout)
         if self._indexes.vectors is not None:
-            self._indexes.vectors.take(settings, text_encoder, is_named=is_named)
+            self._indexes.vectors.use_encoder(settings, text_encoder, is_named=is_named)
 
     def use_reranker(self, reranker: AnyReranker | None) -> None:
         """Let a reranker put the 20 best hits of searches that name no ranker in its order, from now on.
@@ -73,7 +73,7 @@ class Models:
             SettingError: there is no such reranker.
             EncoderError: it cannot be had, or gives no scores.
         """
-        self._indexes.reranker.take(reranker)
+        self._indexes.reranker.use(reranker)
 
     @property
     def encoder(self) -> str:

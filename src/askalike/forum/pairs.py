@@ -378,7 +378,7 @@ class Pairs:
         last = self._records.last_change()
         if self._records.count_changes(cursor.applied):
             last = min(last, cursor.applied)
-        applied, seen = int(self.store.state("applied") or 0), self._indexes.encoded()
+        applied, seen = int(self.store.state("applied") or 0), self._indexes.last_encoded_change()
         if self._is_new() or applied > self._records.last_change():
             with self.store.writing() as store:
                 numbers = self._records.numbers()

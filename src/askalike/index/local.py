@@ -178,7 +178,7 @@ class LocalEngine(Records):
 
 LOCK_TIMEOUT_S = 10.0
 RENEWAL_TIMEOUT_S = 600.0
-"""Who has indexed or encoded for minutes waits for as long as another process may index."""
+"""How long a process that encodes waits for another that indexes: its own work of minutes would be lost."""
 
 Locked = Callable[[float, BusyForumError], AbstractContextManager[None]]
 """Holds the lock of who writes the indexes that answer, and waits for it for so long; see ``files.holding``."""
@@ -191,8 +191,8 @@ class Words(Protocol):
     def index(self) -> WordEntries:
         """Return what answers."""
 
-    def begin(self) -> None:
-        """Look what is there, and begin what is not; the caller holds the lock and brings it in step then."""
+    def ensure_begun(self) -> None:
+        """See what is there, and begin an index where none is; the caller holds the lock, and brings it in step."""
 
     def indexer(self) -> Indexer[WordEntryWriter, list[IndexEntry]]:
         """Return what brings the index that answers in step with the store."""
@@ -233,8 +233,8 @@ class LocalWords:
         with self._locked(LOCK_TIMEOUT_S, busy):
             return open_index(self._layout.lexical, self._store, self._analyzer)
 
-    def begin(self) -> None:
-        """Look what is there; see ``Words``."""
+    def ensure_begun(self) -> None:
+        """See what is there, and begin an index where it was deleted; see ``Words``."""
         if not WordIndex.exists(self.index.folder):  # it was deleted since
             begin_index(self.index.folder, self._store, self._analyzer)
         self.index.refresh()

@@ -57,7 +57,7 @@ from askalike.index.vector_set import (
 from askalike.models.encoder_settings import FILE as ENCODER_FILE
 from askalike.models.encoder_settings import EncoderSettings, Kind, read_settings
 from askalike.models.text_encoder import TextEncoder
-from askalike.models.text_questions import TextQuestions, taken
+from askalike.models.text_questions import TextQuestions, probed_encoder
 from askalike.progress import Progress
 from askalike.store import ForumLayout, Store
 from askalike.text.settings import TextSettings
@@ -165,7 +165,7 @@ def preparing(order: str) -> Callable[[Numbered], bytes]:
 
 def _encoder_of(settings: EncoderSettings) -> Callable[[Sequence[Question]], NDArray[np.float32]]:
     """Return what encodes as the set's text encoder does."""
-    encoder, here = taken(settings)
+    encoder, here = probed_encoder(settings)
     if here.fingerprint != settings.fingerprint:
         raise EncoderError(
             f"{settings.written} is {here.name} on this machine, and the vectors are by {settings.name}",
@@ -226,7 +226,7 @@ class Vectors:
         self._object: tuple[str, TextEncoder] | None = None
         self._first: VectorSet | None = None
 
-    def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool = True) -> None:
+    def use_encoder(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool = True) -> None:
         """Let the forum be encoded with a text encoder, which is there already.
 
         Args:
@@ -242,7 +242,7 @@ class Vectors:
         return self._object[1] if self._object is not None and self._object[0] == fingerprint else None
 
     @property
-    def is_wanted(self) -> bool:
+    def can_encode(self) -> bool:
         """Return whether there is a model or an encoder to encode with.
 
         Raises:
@@ -271,7 +271,7 @@ class Vectors:
                 return None
         return answering
 
-    def searched(self) -> VectorSet | None:
+    def answering_or_first(self) -> VectorSet | None:
         """Return the set that searches use: the one that answers, or the first while it is made, if it has vectors.
 
         Raises:

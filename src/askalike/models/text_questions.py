@@ -133,7 +133,9 @@ def is_same(vector: Array, probe: Sequence[float]) -> bool:
 # -- finding an encoder --------------------------------------------------------------------------------------------
 
 
-def taken(settings: EncoderSettings, encoder: TextEncoder | None = None) -> tuple[TextEncoder, EncoderSettings]:
+def probed_encoder(
+    settings: EncoderSettings, encoder: TextEncoder | None = None
+) -> tuple[TextEncoder, EncoderSettings]:
     """Return an encoder that the user names now, and its settings with its name, its sizes and the probe.
 
     Args:

@@ -194,7 +194,7 @@ class Service:
         metrics, limits = metrics or Metrics(), settings.limits
         forum = Forum.open(settings.folder)
         handlers = Handlers(forum, metrics)
-        batch = None if forum.indexes.engine else handlers.similar_many
+        batch = None if forum.indexes.engine_address else handlers.similar_many
         readers = Pool("search", limits.threads, limits.waiting, batch)
         writers = Pool("write", WRITE_THREADS, limits.waiting)
         maintenance = MaintenanceWorker(forum, lambda: readers.busy or handlers.is_searched or is_busy(), turn)

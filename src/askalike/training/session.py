@@ -434,7 +434,9 @@ def dev_score(dev: RerankTask, model: QuestionEncoder | None, forum: Forum) -> D
         model: None for the search by words alone.
     """
     vectors = None if model is None else VectorScorer(model)
-    scorer = forum.indexes.scores_by(vectors.vectors if vectors else None, model.encode_queries if model else None)
+    scorer = forum.indexes.pair_probabilities(
+        vectors.vectors if vectors else None, model.encode_queries if model else None
+    )
     search = judge(dev, rerank(dev.given, scorer, dev.queries, dev.documents))
     cosine = judge(dev, cosine_run(dev, vectors)).means["mrr"] if vectors else 0.0
     return DevScore(search.means["mrr"], cosine, search)

@@ -118,8 +118,8 @@ class EngineWords:
         self._made_by = made_by
         self.index = MilvusWords(milvus, f"words_{made_by}", made_by, store.lock)
 
-    def begin(self) -> None:
-        """Look what is there, and begin what is not; see ``Words``."""
+    def ensure_begun(self) -> None:
+        """See what is there, and begin an index where none can be used; see ``Words``."""
         self.index.reopen()
         if not self._is_usable():
             with self._store.lock(self.index.name):  # another machine may have begun it meanwhile
