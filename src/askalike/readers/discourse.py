@@ -99,7 +99,6 @@ class DiscourseReader(Reader):
     """Reads topics of a Discourse site."""
 
     name = "discourse"
-    title = "Discourse topics as JSON (/t/ID.json): one topic, a list, JSON Lines, or a folder of them"
 
     def matches(self, path: Path) -> bool:
         """Say whether a file, or one of a folder's first files, has a ``post_stream``."""

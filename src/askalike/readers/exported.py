@@ -42,7 +42,6 @@ class ExportReader(Reader):
     """Reads an export of a forum."""
 
     name = "askalike"
-    title = "a forum's export as JSON Lines (a folder with export.json)"
 
     def matches(self, path: Path) -> bool:
         """Say whether a folder holds the manifest of an export."""

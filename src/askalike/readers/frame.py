@@ -257,7 +257,6 @@ class Reader(Protocol):
     """One format: recognises a path and turns it into records, in the order of its files."""
 
     name: str
-    title: str
 
     def matches(self, path: Path) -> bool:
         """Say whether names and first bytes look like this format; never raises on odd files."""

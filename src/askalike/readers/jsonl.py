@@ -91,7 +91,6 @@ class JsonlReader(Reader):
     """Reads the native format."""
 
     name = "jsonl"
-    title = "JSON Lines, one question a line: id, title, body, tags, created, answers, duplicate_of, related"
 
     def matches(self, path: Path) -> bool:
         """Say whether the first line has a title or body, and an id or answers, under our names."""

@@ -26,7 +26,6 @@ class PairsReader(Reader):
     """Reads a table of links on its own, to be added to questions that are already there."""
 
     name = "pairs"
-    title = "a table of links: duplicate id, original id, kind (duplicate or related)"
 
     def matches(self, path: Path) -> bool:
         """Say whether the first lines are two ids and a kind of link."""

@@ -48,7 +48,6 @@ class StackExchangeReader(Reader):
     """Reads one site's data dump."""
 
     name = "stackexchange"
-    title = "a Stack Exchange data dump: a folder with Posts.xml (and PostLinks.xml), a Posts.xml, or the site's .7z"
 
     def matches(self, path: Path) -> bool:
         """Say whether there is a Posts.xml, a file whose root is ``posts``, a 7z archive, or one a file."""

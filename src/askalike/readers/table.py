@@ -377,7 +377,6 @@ class TableReader(Reader):
     """Reads tables of questions or posts."""
 
     name = "table"
-    title = "a table: CSV, TSV, Parquet or JSON Lines; columns are guessed or given by --column FIELD=COLUMN"
 
     def matches(self, path: Path) -> bool:
         """Say whether the columns' names tell where id and title or body are (of Parquet: whether it is one)."""

@@ -45,7 +45,6 @@ class AskUbuntuReader(Reader):
     """
 
     name = "askubuntu"
-    title = "AskUbuntu set of Lei et al. (text_tokenized.txt)"
 
     def matches(self, path: Path) -> bool:
         """Say whether this is, or holds, a ``text_tokenized.txt`` of three fields."""

@@ -45,7 +45,6 @@ class SemEvalReader(Reader):
     """
 
     name = "semeval"
-    title = "SemEval Task 3 XML (Qatar Living)"
 
     def matches(self, path: Path) -> bool:
         """Say whether this is such a file, or a folder that holds one."""

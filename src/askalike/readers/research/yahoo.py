@@ -49,7 +49,6 @@ class YahooReader(Reader):
     """
 
     name = "yahoo"
-    title = "Yahoo! Answers L6 XML"
 
     def matches(self, path: Path) -> bool:
         """Say whether the first bytes of the (first) file hold a ``<vespaadd>``."""
@@ -217,7 +216,6 @@ class YahooLiveQaReader(Reader):
     """Questions with title, body, date and two categories; further tabs belong to the body."""
 
     name = "yahoo-liveqa"
-    title = "Yahoo! Answers questions of the LiveQA track (tab-separated)"
 
     def matches(self, path: Path) -> bool:
         """Say whether the first line begins with a Yahoo! Answers id, two categories and a date."""
@@ -251,7 +249,6 @@ class YahooThreadsReader(Reader):
     """Questions followed by their answers; subject, content and answers are HTML."""
 
     name = "yahoo-threads"
-    title = "Yahoo! Answers threads (CSV of byte literals)"
 
     def matches(self, path: Path) -> bool:
         """Say whether the header is subject, content, bestanswer, ans0 and the next line a byte literal."""
