@@ -278,7 +278,7 @@ class Client:
             query: of its query string; None asks for nothing, truth values are JSON's.
         """
         values = iter(path)
-        target = re.sub("{[a-z]+}", lambda _: quote(next(values), safe=""), operation.path)
+        target = re.sub(r"{\w+}", lambda _: quote(next(values), safe=""), operation.path)
         written = {
             name: str(value).lower() if isinstance(value, bool) else value
             for name, value in (query or {}).items()

@@ -18,7 +18,7 @@ from tests.tiny_models import gated_model
 from askalike import Answer, Forum, Question
 from askalike.errors import ModelError, SettingError
 from askalike.schemas import PairsQuery, SimilarRequest
-from askalike.server.handlers import SEARCH_LULL_S, Handlers
+from askalike.server.handlers import TYPING_S, Handlers
 from askalike.server.service import MaintenanceWorker
 from askalike.store import ForumLayout
 
@@ -59,7 +59,7 @@ def test_a_forum_counts_as_searched_for_a_moment_after_a_search(
     handlers.similar(SimilarRequest("printer"))
     assert handlers.is_searched
     now = time.perf_counter()
-    monkeypatch.setattr("askalike.server.handlers.time", SimpleNamespace(perf_counter=lambda: now + SEARCH_LULL_S))
+    monkeypatch.setattr("askalike.server.handlers.time", SimpleNamespace(perf_counter=lambda: now + TYPING_S))
     assert not handlers.is_searched
 
 

@@ -1,7 +1,7 @@
 """The cursor of an index that follows a store's change log: how far it has come.
 
-Each kind of index keeps its cursor in a file of its own, with its own format number, and replaces it whole after its
-own commit; so a cursor is never ahead of its index, and what a cursor does not name is done again.
+An index in a forum's folder keeps it in its manifest (``segments``), one in Milvus in a row there. It is replaced whole
+after the entries that it speaks of were written: it is never ahead of them, and what it does not name is done again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 CURSOR_FILE: Final = "mark.json"
-"""In the folder of each index."""
+"""The manifest, in the folder of each index."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ from askalike.search.texts import Text
 from askalike.types import Correction, Filters, Query, Question
 
 DEEPER: Final = 4
-"""So many times more are asked of words than are candidates: it takes hardly longer, and tells of most that meaning
-found what they have by words."""
+"""Words are asked for so many times as many questions as become candidates: it takes hardly longer, and most of those
+that meaning found have their score by words then."""
 
 BEST_BY_WORDS: Final = 3
 """So many of the best by words are compared, however far their meaning is: a rare word may be all that was asked."""
@@ -164,7 +164,7 @@ def _join_sources(engine: Engine, table: Candidates, near: Sequence[Candidate], 
 def keep_best_of_sum(table: Candidates, weight: float, count: int) -> None:
     """Keep the ``count`` best by the weighted sum, by key where equal, the ``BEST_BY_WORDS`` best by words among them.
 
-    One without a vector is known by its words, which weigh as much as beside askalike's own models.
+    Of a question without a vector, words weigh at least as much as they do beside one of askalike's own models.
     """
     bm25 = table.components["bm25"]
     cosine = table.components.get("cosine", np.zeros(len(bm25)))

@@ -62,21 +62,20 @@ TYPOS: Final = 0.01
 """How often a word of a question is misspelt."""
 
 NEW: Final[Mapping[int, float]] = {4: 0.015, 5: 0.0005, 6: 0.0001, 7: 0.00002}
-"""Letters of a word, more than 7 as 7 → of 10,000 questions, those expected to have it as a word of its own though none
-of the forum's has. This and the figures below were chosen on the Slicer forum (LOG.md).
-"""
+"""Length of a word, 7 for any longer one → how many of 10,000 questions are expected to have it as a word of its own,
+though none of the forum's has. This and the figures below were chosen on the Slicer forum (LOG.md)."""
 
 SEEN: Final = 0.2
-"""How many questions a question counts that has the word as it is written: it may have misspelt it likewise."""
+"""How much a question counts that has the word as it is written: it may have misspelt it likewise."""
 
 CAPITAL: Final = 5.0
 """How much likelier a word with a capital within a sentence is one of its own."""
 
 FREQUENT: Final = 20_000
-"""A word of the forum's that is as frequent as those before this place is right."""
+"""So many words of the forum, the most frequent ones, are right as they are written."""
 
 READ: Final = 1.0
-"""Of a rarer one, the questions expected to mean it as it is written."""
+"""How many questions are expected to mean a rarer word of the forum as it is written."""
 
 DOUBT: Final = 3.0
 """How much likelier a word is one of its own than the share of new words says, since the forum alone was read. Chosen

@@ -61,7 +61,7 @@ class TermCounts:
     known: dict[str, int] = field(default_factory=dict)
 
     def look_up(self, terms: Iterable[str]) -> Mapping[str, int]:
-        """Return ``known`` with these terms, asking once for those that were not."""
+        """Return ``known`` with these terms; those that it lacks are asked for together."""
         missing = set(terms).difference(self.known)
         if missing or self.size is None:
             statistics = self.source.statistics(missing)

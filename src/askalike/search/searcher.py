@@ -32,7 +32,8 @@ from askalike.text.analyzer import Analyzer
 from askalike.types import Correction, Hit, Order, Query, Question, SearchResult, Stage
 
 SPARE = 5
-"""Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
+"""A search looks for half as many questions again as hits are asked for, and for so many more: where several are
+duplicates of one original, one hit becomes of them."""
 
 
 @dataclass(slots=True)
@@ -91,7 +92,7 @@ class Searcher:
                 table.ranker.reads_vectors,
                 seconds,
                 table.notice,
-                self._least(table, hits) if table.ranker.name == PROBABILITY else None,
+                self._least_shown(table, hits) if table.ranker.name == PROBABILITY else None,
                 self.encoder is None
                 or not table.ranker.reads_vectors
                 or (table.vector is not None and self.encoder.reads(table.query)),
@@ -104,8 +105,8 @@ class Searcher:
         """Return what reads the texts of the forum."""
         return self.scoring.analyzer
 
-    def _least(self, table: Candidates, hits: Sequence[Hit]) -> float:
-        """Return the threshold, or the probability of a less likely hit with every informative word of the title.
+    def _least_shown(self, table: Candidates, hits: Sequence[Hit]) -> float:
+        """Return the forum's threshold; or the likelihood of a less likely hit that has every informative title word.
 
         A word or two are no title as the threshold was made of: who types them wants what has them.
         """

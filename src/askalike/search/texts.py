@@ -26,13 +26,13 @@ from askalike.text.tokens import surfaces
 from askalike.types import Markup
 
 BODY_CHARACTERS: Final = 600
-"""Only so much of a body is compared."""
+"""So many characters of a body are compared, the first."""
 
 MOST_ANSWERS: Final = 3
 """So many answers of a question are read, the best."""
 
 ANSWER_CHARACTERS: Final = 2_000
-"""Only so much of each."""
+"""So many characters of each answer are read, the first."""
 
 MOST_WORDS: Final = 40
 """Only so many words of a title are looked at one by one."""

@@ -160,10 +160,11 @@ class Admission:
             self._publish()
 
     def note(self, connection: Closable, state: Literal["strange", "known", "work"]) -> None:
-        """Note that a connection waits for its client from now on, or its client for the service.
+        """Note what a connection waits for from now on: that its client sends something, or that the service answers.
 
         Args:
-            state: "work" where the client waits; "strange" where it has never asked for anything that it got.
+            state: "work" where the service is to answer; else "strange" until something was answered and not refused,
+                and "known" from then on.
         """
         client = self._client_of.get(connection)
         if client is not None:

@@ -54,8 +54,8 @@ _Position = TypeVar("_Position", bound=tuple[float | None, ...])
 _Number = Annotated[int, msgspec.Meta(ge=1 - 2**63, le=2**63 - 1)]
 
 PROBE_CHARACTERS: Final = 200
-SEARCH_LULL_S: Final = 1.0
-"""Time after a search in which the next one is likely, since people type."""
+TYPING_S: Final = 1.0
+"""So long after a search the next one is likely, since people go on typing."""
 
 LATE_MODULES: Final = ("scipy.sparse", "numpy.ma")
 """What libraries import at the first need: there may be no file handle left by then."""
@@ -85,8 +85,8 @@ class Handlers:
 
     @property
     def is_searched(self) -> bool:
-        """Return whether there was a search within ``SEARCH_LULL_S``."""
-        return time.perf_counter() - self._searched_s < SEARCH_LULL_S
+        """Return whether there was a search within ``TYPING_S``."""
+        return time.perf_counter() - self._searched_s < TYPING_S
 
     def similar(self, request: SimilarRequest) -> dict[str, Any]:
         """Return ``Similar`` as it is sent: of each hit the wanted fields."""

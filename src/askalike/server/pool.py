@@ -25,7 +25,7 @@ MAX_HOLD_S: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Batched:
-    """An argument of the pool's ``batch``, which takes those of all callers that wait."""
+    """What a caller asks of the pool's ``batch``, which answers all callers that wait at once."""
 
     query: Any
 

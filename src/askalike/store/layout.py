@@ -44,7 +44,7 @@ class ForumLayout:
                               held by who follows; writeback.lock: by who writes decisions back
           keys.json           hashes of the keys of the service, where some were made
           parts.json          which questions train, stop and test models, once one was trained
-          learned.json        the marks that the forum's own model has learned
+          learned.json        the duplicate links that the forum's own model has learned from
           training/           what a training of the own model that was stopped goes on from
           training/NAME/      the same of what a ranker learns
           rejects.jsonl       records of the last load that could not be read
