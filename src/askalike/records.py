@@ -102,9 +102,9 @@ def _write_parquet(records: Iterable[Any], kind: type, file: BinaryIO) -> int:
     missing = "Parquet files are written by pyarrow, which is not installed"
     pyarrow, parquet = (optional_module(name, missing, "parquet") for name in ("pyarrow", "pyarrow.parquet"))
     schema = arrow_schema(kind)
-    written, waiting = 0, iter(records)
+    written = 0
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        while batch := list(islice(waiting, _BATCH)):
+        for batch in batches(records, _BATCH):
             writer.write_table(pyarrow.Table.from_pylist(arrow_rows(batch), schema=schema))
             written += len(batch)
     return written

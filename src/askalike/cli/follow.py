@@ -6,7 +6,7 @@ import itertools
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from askalike.follow.site import Clock, Pace, Stopped
 from askalike.follow.state import State
 from askalike.follow.writeback import RATE, WriteBack, WriteSettings, open_target
 from askalike.forum import Forum
-from askalike.forum.forum import discard_if_empty
+from askalike.forum.forum import discarding_if_empty
 from askalike.readers.values import as_object
 from askalike.store import ForumLayout
 from askalike.store.values import MANUAL_SOURCE
@@ -157,7 +157,8 @@ def follow(
     is_new = not layout.is_forum()
     with (
         _stoppable() as clock,
-        _discarding_if_empty(_opened(forum, language, clock, is_patient=not once), is_new=is_new) as opened,
+        _opened(forum, language, clock, is_patient=not once) as opened,
+        discarding_if_empty(opened) if is_new else nullcontext(),  # its site may refuse
     ):
         with _sole_process(layout.follow_lock, "follows"), State.create(layout) as state, BarProgress() as progress:
             site = open_site(settings, Pace(settings.rate, clock))
@@ -259,18 +260,6 @@ def _opened(path: Path, language: str, clock: Clock, *, is_patient: bool) -> For
         except Stopped as stop:
             raise typer.Exit from stop
     raise AssertionError
-
-
-@contextmanager
-def _discarding_if_empty(forum: Forum, *, is_new: bool) -> Iterator[Forum]:
-    """Give a forum; one that is new and stays empty, since its site refuses, is taken away again."""
-    with forum:
-        try:
-            yield forum
-        except BaseException:
-            if is_new:
-                discard_if_empty(forum)
-            raise
 
 
 def _sole_process(lock: Path, does: str) -> AbstractContextManager[None]:

@@ -29,7 +29,7 @@ from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.data import GENERAL_LANGUAGE
 from askalike.errors import EngineError, ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions
-from askalike.forum.forum import discard_if_empty
+from askalike.forum.forum import discarding_if_empty
 from askalike.models.encoder_settings import SHAPES, EncoderSettings
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import ReadOptions
@@ -264,12 +264,8 @@ def _open_or_create(
     except ForumNotFoundError:
         text = TextSettings.of(language or "english", with_code=with_code is not False)
         forum = Forum.create(into, text=text, settings=settings)
-        with forum:
-            try:
-                yield forum
-            except BaseException:
-                discard_if_empty(forum)
-                raise
+        with forum, discarding_if_empty(forum):
+            yield forum
         return
     with forum:
         stored = forum.analyzer.settings

@@ -199,12 +199,8 @@ class Forum:
             store.close()
             raise
         if encoder is not None:
-            try:
+            with discarding_if_empty(forum):
                 forum.models.use_encoder(encoder)
-            except BaseException:
-                discard_if_empty(forum)
-                forum.close()
-                raise
         return forum
 
     @classmethod
@@ -280,12 +276,8 @@ class Forum:
         with tempfile.TemporaryDirectory(prefix="askalike-") as folder:
             archive = archive_of(frame, Path(folder))
             forum = cls.create(path, text=text, settings=settings, encoder=encoder)
-            try:
+            with discarding_if_empty(forum):
                 report = forum.load(archive, options=ImportOptions("table", source, read=read), progress=progress)
-            except BaseException:
-                discard_if_empty(forum)
-                forum.close()
-                raise
         if report.rejected:
             first = report.first_rejects[0]
             left_out = f"{report.rejected:,} rows were left out, the first with id {first.record_id!r}: {first.reason}"
@@ -843,6 +835,17 @@ def discard_if_empty(forum: Forum) -> bool:
             remove_owned(forum.path, NEW_FORUM_FILES)  # with the lock held: nobody can begin to fill it
     forum.store.close()
     return not forum.path.exists()
+
+
+@contextlib.contextmanager
+def discarding_if_empty(forum: Forum) -> Iterator[None]:
+    """After an error, close a new forum, and delete its folder as ``discard_if_empty`` does."""
+    try:
+        yield
+    except BaseException:
+        discard_if_empty(forum)
+        forum.close()
+        raise
 
 
 def _several(values: Iterable[_Value], kind: type[_Value]) -> list[_Value]:
