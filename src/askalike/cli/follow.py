@@ -8,10 +8,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import filelock
 import typer
@@ -130,10 +129,13 @@ def follow(
     """
     layout = ForumLayout(forum)
     if write_back:
+        if status:
+            with Forum.open(forum) as opened:
+                _show_writes(opened.store.outbox(), as_json)
+            return
         kept = {"source": source, "key_variable": key_variable, "username": username, "api": api}
-        write_settings = partial(WriteSettings, link, tag, close, text)
-        sending = (send, retry, limit, rate or RATE)
-        _write_back(layout, address, kept, write_settings, sending, status=status, as_json=as_json)
+        sending = Sending(send, retry, limit, rate or RATE)
+        _write_back(layout, address, kept, WriteSettings(link, tag, close, text), sending, as_json)
         return
     if send or link or tag or close or text or retry or limit:
         raise SettingError("options of writing were given without --write-back", "say --write-back too")
@@ -189,36 +191,35 @@ def follow(
         raise typer.Exit(1)
 
 
+class Sending(NamedTuple):
+    """Whether to write, what was refused too, how many at most (0: all), and how many requests a minute."""
+
+    is_sent: bool
+    has_retries: bool
+    limit: int
+    rate: int
+
+
 def _write_back(
     layout: ForumLayout,
     address: str | None,
     options: dict[str, Any],
-    write_settings: Callable[[], WriteSettings],
-    sending: tuple[bool, bool, int, int],
-    *,
-    status: bool,
+    write_settings: WriteSettings,
+    sending: Sending,
     as_json: bool,
 ) -> None:
-    """Show what would be written, or what was, or write it.
-
-    Args:
-        sending: whether to write, what was refused too, how many at most, and how many requests a minute.
-    """
-    is_sent, has_retries, limit, rate = sending
+    """Show what would be written, or write it."""
     with Forum.open(layout.folder) as opened, _stoppable() as clock:
         store = opened.store
-        if status:
-            _show_writes(store.outbox(), as_json)
-            return
         settings = _merged_settings(_stored_settings(layout), address, options)
-        back = WriteBack(store, settings, write_settings())
-        if not is_sent:
-            _show_waiting(back, back.waiting()[: limit or None], as_json)
+        back = WriteBack(store, settings, write_settings)
+        if not sending.is_sent:
+            _show_waiting(back, back.waiting()[: sending.limit or None], as_json)
             others = [name for name in store.sources() if name not in (settings.origin.name, MANUAL_SOURCE)]
             if left := sum(len(store.decided_duplicates(name)) for name in others):
                 messages.note(f"left out: {left:,} decisions on questions of {safe(', '.join(others))}; see --source")
             try:
-                open_target(settings, Pace(rate, clock))
+                open_target(settings, Pace(sending.rate, clock))
             except AskalikeError as error:
                 messages.note(f"--send would be refused: {safe(str(error))}")
             return
@@ -228,14 +229,14 @@ def _write_back(
                 f"the forum's folder names {settings.address}, to which you have not said to write",
                 f"if it is what you want, say --to {settings.address}",
             )
-        target = open_target(settings, Pace(rate, clock))
+        target = open_target(settings, Pace(sending.rate, clock))
         with _sole_process(layout.writeback_lock, "writes back"), store.lock("writeback"), BarProgress() as progress:
             with suppress(OSError):
                 agree(agreement)
-            writes = back.send(target, limit, is_retried=has_retries, progress=progress)
+            writes = back.send(target, sending.limit, is_retried=sending.has_retries, progress=progress)
         waits = len(back.waiting())
     _show_writes(writes, as_json)
-    if any(write.state != "done" for write in writes) or (waits and not limit):
+    if any(write.state != "done" for write in writes) or (waits and not sending.limit):
         raise typer.Exit(1)
 
 
