@@ -95,8 +95,8 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
     assert done.code == 0
     plan, result = done.out.split("dev MRR")
     facts = dict(re.split("  +", line, maxsplit=1) for line in plan.splitlines())
-    assert (facts["questions"], facts["marks"], facts["groups"], facts["dev queries"]) == ("252", "60", "54", "13")
-    assert (facts["answers"], facts["learned marks"], facts["dev queries that count"]) == ("216", "47", "11")
+    assert (facts["questions"], facts["links"], facts["groups"], facts["dev queries"]) == ("252", "60", "54", "13")
+    assert (facts["answers"], facts["learned links"], facts["dev queries that count"]) == ("216", "47", "11")
     assert facts["encoder"].startswith("rcnn, 8 dimensions")
     assert (facts["training"], facts["folder"]) == ("from the start", f"{forum}/training")
     assert "0.3000" in result

@@ -123,13 +123,13 @@ def plan_object(plan: TrainingPlan) -> dict[str, Any]:
         "forum": str(plan.forum),
         "questions": len(training.data.questions),
         "answers": len(training.data.answers),
-        "marks": training.links,
+        "links": training.links,
         "groups": training.components,
-        "learned_marks": len(training.data.pairs),
+        "learned_links": len(training.data.pairs),
         "dev_queries": len(training.dev.queries) if training.dev else 0,
         "dev_queries_that_count": training.dev_queries_that_count,
         "why_no_dev": training.why_no_dev or None,
-        "held_out_marks": training.held_out,
+        "held_out_links": training.held_out,
         "recipe": plan.name,
         "stages": [
             {"objective": stage.objective, "epochs": stage.loop.epochs, "needs": stage.needs or None}
