@@ -56,18 +56,18 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`;
 
   const el = (name, properties, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children); // strings become text nodes: nothing that the service sends is read as markup
-    return made;
+    const element = Object.assign(document.createElement(name), properties);
+    element.append(...children); // strings become text nodes: nothing that the service sends is read as markup
+    return element;
   };
   const first = (selectors, within) => {
-    for (const one of within.querySelectorAll(selectors)) if (one.type !== "hidden" && one.getClientRects().length) return one;
+    for (const element of within.querySelectorAll(selectors)) if (element.type !== "hidden" && element.getClientRects().length) return element;
     return null;
   };
   const best = (selectors, within) => {
-    for (const one of selectors.split(", ")) {
-      const found = first(one, within);
-      if (found) return found;
+    for (const selector of selectors.split(", ")) {
+      const element = first(selector, within);
+      if (element) return element;
     }
     return null;
   };
@@ -107,16 +107,16 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
   };
 
   function find() {
-    const found = set.title ? document.querySelector(set.title) : best(TITLES, document);
-    const scope = found?.closest("form, #reply-control, [role=dialog]") ?? document;
-    body = set.body ? document.querySelector(set.body) : found && best(BODIES, scope);
-    if (found === title && (!found || host.isConnected)) return;
-    if (found !== title) clear();
-    title = found;
-    if (!found) return host.remove();
+    const field = set.title ? document.querySelector(set.title) : best(TITLES, document);
+    const scope = field?.closest("form, #reply-control, [role=dialog]") ?? document;
+    body = set.body ? document.querySelector(set.body) : field && best(BODIES, scope);
+    if (field === title && (!field || host.isConnected)) return;
+    if (field !== title) clear();
+    title = field;
+    if (!field) return host.remove();
     if ((mounts += 1) > MOST_MOUNTS) return; // a page that takes it out each time has its way
     const place = set.place && document.querySelector(set.place);
-    (place || found.closest(".title-and-category") || found.closest("label") || found).after(host);
+    (place || field.closest(".title-and-category") || field.closest("label") || field).after(host);
     host.hidden = false;
     later();
   }
@@ -151,11 +151,11 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
     lastAsked = typed;
     const { signal } = running;
     const answer = await post("v1/similar", { body: typed, signal });
-    const found = await answer.json();
+    const result = await answer.json();
     if (signal.aborted) return;
-    if (answer.ok) return show(found.hits, set.minimum ? null : found.least);
+    if (answer.ok) return show(result.hits, set.minimum ? null : result.least);
     quietUntil = Date.now() + 1000 * (Number(answer.headers.get("Retry-After")) || (answer.status < 429 ? 60 : 5));
-    console.warn(`askalike: ${found.error}. ${found.hint}`);
+    console.warn(`askalike: ${result.error}. ${result.hint}`);
   }
 
   function post(path, more) {
@@ -214,13 +214,13 @@ button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:point
 
   function marked(text, ranges) {
     const letters = Array.from(text); // ranges count code points
-    const made = [];
+    const parts = [];
     let end = 0;
     for (const [from, to] of ranges) {
-      made.push(letters.slice(end, from).join(""), el("mark", {}, letters.slice(from, to).join("")));
+      parts.push(letters.slice(end, from).join(""), el("mark", {}, letters.slice(from, to).join("")));
       end = to;
     }
-    return [...made, letters.slice(end).join("")];
+    return [...parts, letters.slice(end).join("")];
   }
 
   const calmly = (action) => (event) => {

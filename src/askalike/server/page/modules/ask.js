@@ -41,7 +41,7 @@ export function showAsk(section, { query }) {
   const heading = h("h2", { id: "found" }, "Asked before");
   const took = h("p", { class: "aside took" });
   const results = h("div", { class: "results" });
-  const found = h(
+  const panel = h(
     "section",
     { class: "found", "aria-labelledby": "found" },
     h("div", { class: "label" }, heading, h("label", { class: "switch" }, answered, "With an answer only")),
@@ -68,7 +68,7 @@ export function showAsk(section, { query }) {
           body,
         ),
       ),
-      found,
+      panel,
     ),
   );
   return listen({ section, title, body, answered, took, results, isLinked: query.has("title") });
@@ -77,7 +77,7 @@ export function showAsk(section, { query }) {
 /** Arrows lead from the title's field down the titles of the hits and back; Enter opens one, as of any link. */
 function walk({ title, results }, event) {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  const stops = [title, ...results.querySelectorAll("h3 a")].filter((one) => one.checkVisibility());
+  const stops = [title, ...results.querySelectorAll("h3 a")].filter((stop) => stop.checkVisibility());
   const at = stops.indexOf(event.target);
   const next = stops[at + step];
   if (at < 0 || !next) return;
@@ -125,8 +125,8 @@ async function search(parts, signal) {
   if (!parts.results.querySelector(".hit")) fill(parts.results, waiting(3));
   const slow = setTimeout(() => fill(parts.took, "Still searching…"), SLOW_MS);
   try {
-    const asked = { title: kept.title, body: kept.body, k: HITS, markup: "markdown", order: "help" };
-    const answer = await similar(kept.isAnswered ? { ...asked, answered: true } : asked, signal);
+    const query = { title: kept.title, body: kept.body, k: HITS, markup: "markdown", order: "help" };
+    const answer = await similar(kept.isAnswered ? { ...query, answered: true } : query, signal);
     if (signal.aborted) return;
     kept.answer = answer;
     draw(parts, answer);
@@ -162,9 +162,9 @@ function draw({ results, took }, answer) {
   results.removeAttribute("aria-busy");
   const readAs = (answer.corrections ?? []).map(({ written, meant }) => `${written} read as ${meant}`);
   const likely = answer.hits.filter((hit) => isLikely(hit, answer.least));
-  const found = likely.length ? [`${count(likely.length, "question")} in ${milliseconds(answer.took_ms)}`] : [];
-  if (likely.length > 1) found.push("good answers move up");
-  fill(took, [...readAs, ...found].join(" · "));
+  const summary = likely.length ? [`${count(likely.length, "question")} in ${milliseconds(answer.took_ms)}`] : [];
+  if (likely.length > 1) summary.push("good answers move up");
+  fill(took, [...readAs, ...summary].join(" · "));
   const lacking = answer.notice ? note("Part of the search could not be used.", answer.notice) : null;
   announce(likely.length ? `${count(likely.length, "similar question")} found` : "No similar question found");
   fill(results, lacking, likely.length ? null : nothingLikely(answer.is_new), foldedHits(answer.hits, answer.least, hitList));

@@ -28,13 +28,13 @@ export function bodyElement(html) {
 }
 
 function copies(parent, depth, budget) {
-  const made = [];
+  const nodes = [];
   for (const child of parent.childNodes) {
     if (budget.left-- <= 0) break;
-    if (child.nodeType === Node.TEXT_NODE) made.push(document.createTextNode(child.data));
-    else if (child.nodeType === Node.ELEMENT_NODE) made.push(...copy(child, depth, budget));
+    if (child.nodeType === Node.TEXT_NODE) nodes.push(document.createTextNode(child.data));
+    else if (child.nodeType === Node.ELEMENT_NODE) nodes.push(...copy(child, depth, budget));
   }
-  return made;
+  return nodes;
 }
 
 function copy(element, depth, budget) {

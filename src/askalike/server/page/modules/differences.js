@@ -44,19 +44,19 @@ function placesOf(root) {
 export function common(first, second) {
   const width = second.length + 1;
   const longest = new Uint16Array((first.length + 1) * width);
-  for (let one = first.length - 1; one >= 0; one -= 1)
+  for (let own = first.length - 1; own >= 0; own -= 1)
     for (let other = second.length - 1; other >= 0; other -= 1)
-      longest[one * width + other] =
-        first[one] === second[other]
-          ? longest[(one + 1) * width + other + 1] + 1
-          : Math.max(longest[(one + 1) * width + other], longest[one * width + other + 1]);
-  const found = [];
-  for (let one = 0, other = 0; one < first.length && other < second.length; ) {
-    if (first[one] === second[other]) found.push([one++, other++]);
-    else if (longest[(one + 1) * width + other] >= longest[one * width + other + 1]) one += 1;
+      longest[own * width + other] =
+        first[own] === second[other]
+          ? longest[(own + 1) * width + other + 1] + 1
+          : Math.max(longest[(own + 1) * width + other], longest[own * width + other + 1]);
+  const places = [];
+  for (let own = 0, other = 0; own < first.length && other < second.length; ) {
+    if (first[own] === second[other]) places.push([own++, other++]);
+    else if (longest[(own + 1) * width + other] >= longest[own * width + other + 1]) own += 1;
     else other += 1;
   }
-  return found;
+  return places;
 }
 
 /** Puts words into `<mark>`, neighbours of one text in one; from the last to the first, so that places stay right. */
@@ -72,4 +72,4 @@ function wrap(places) {
   }
 }
 
-const isNextTo = (one, other) => one.node === other.node && /^\s+$/.test(one.node.data.slice(one.end, other.start));
+const isNextTo = (word, other) => word.node === other.node && /^\s+$/.test(word.node.data.slice(word.end, other.start));

@@ -16,9 +16,9 @@ const SHOWN_LINKS = 3;
 const SHOWN_GROUPS = 5;
 const KINDS = { "same text": "the same text", linked: "linked by people" };
 const LINK_GROUPS = [
-  ["Marked a duplicate of", (one) => one.kind === "duplicate" && one.direction === "to"],
-  ["Its duplicates", (one) => one.kind === "duplicate" && one.direction === "from"],
-  ["Related", (one) => one.kind === "related"],
+  ["Marked a duplicate of", (link) => link.kind === "duplicate" && link.direction === "to"],
+  ["Its duplicates", (link) => link.kind === "duplicate" && link.direction === "from"],
+  ["Related", (link) => link.kind === "related"],
 ];
 const trail = [];
 
@@ -83,7 +83,7 @@ async function findQuestion(place, wanted, signal) {
     if (error.status !== 404) throw error;
   }
   const { hits, least } = await similar({ title: wanted, k: LISTED }, signal);
-  const listOf = (some) => pickList(some.map(({ question, answers }) => ({ ...question, answers })));
+  const listOf = (hits) => pickList(hits.map(({ question, answers }) => ({ ...question, answers })));
   announce(hits.length ? `${count(hits.length, "question")} found` : "No question found");
   if (hits.length) fill(place, h("h2", {}, `Similar to “${wanted}”`), foldedHits(hits, least, listOf));
   else
@@ -127,7 +127,7 @@ function groupRow({ canonical, size, kind, weakest, questions }) {
       "details",
       { class: "rest" },
       h("summary", {}, icon(PATHS.chevron), kind === "same question" ? "In other words" : "All of them"),
-      h("ul", {}, others.map((one) => h("li", {}, pickLink(one)))),
+      h("ul", {}, others.map((question) => h("li", {}, pickLink(question)))),
       weakest ? h("div", { class: "weakest" }, "Least alike: ", weakestOf(weakest)) : null,
     ),
   );
@@ -140,43 +140,43 @@ const weakestOf = ({ question, candidate, likelihood }) => [
   likelihoodLine({ likelihood }),
 ];
 
-const pickLink = (one) => h("a", { href: exploreAddress(one.id) }, titleOf(one));
+const pickLink = (question) => h("a", { href: exploreAddress(question.id) }, titleOf(question));
 
 function pickList(questions) {
   return h(
     "ul",
     { class: "card picks" },
-    questions.map((one) =>
+    questions.map((question) =>
       h(
         "li",
         {},
-        pickLink(one),
-        h("span", { class: "aside" }, [date(one.created), count(one.answers, "answer")].filter(Boolean).join(" · ")),
+        pickLink(question),
+        h("span", { class: "aside" }, [date(question.created), count(question.answers, "answer")].filter(Boolean).join(" · ")),
       ),
     ),
   );
 }
 
 async function showQuestion(place, id, signal) {
-  const [found, near] = await Promise.all([fetchQuestion(id, signal), neighbours(id, NEIGHBOURS, signal)]);
+  const [shown, near] = await Promise.all([fetchQuestion(id, signal), neighbours(id, NEIGHBOURS, signal)]);
   if (signal.aborted) return;
-  remember(found.question);
-  document.title = `${titleOf(found.question)} · askalike`;
-  announce(`${titleOf(found.question)}: ${count(near.hits.length, "neighbour")}`);
+  remember(shown.question);
+  document.title = `${titleOf(shown.question)} · askalike`;
+  announce(`${titleOf(shown.question)}: ${count(near.hits.length, "neighbour")}`);
   fill(
     place,
     trailLine(id),
     h(
       "div",
       { class: "halves" },
-      questionCard(found),
+      questionCard(shown),
       h("section", { "aria-labelledby": "near" }, h("h2", { id: "near" }, "Similar questions"), neighbourList(near)),
     ),
   );
 }
 
 function remember(question) {
-  const at = trail.findIndex((one) => one.id === question.id);
+  const at = trail.findIndex((step) => step.id === question.id);
   if (at >= 0) trail.length = at;
   trail.push({ id: question.id, title: titleOf(question) });
   if (trail.length > LONGEST_TRAIL) trail.shift();
@@ -190,8 +190,8 @@ function trailLine(id) {
     h(
       "ol",
       {},
-      trail.map((one) =>
-        h("li", {}, h("a", { href: exploreAddress(one.id), "aria-current": one.id === id ? "page" : null }, one.title)),
+      trail.map((step) =>
+        h("li", {}, h("a", { href: exploreAddress(step.id), "aria-current": step.id === id ? "page" : null }, step.title)),
       ),
     ),
   );
@@ -213,12 +213,12 @@ function questionCard({ question, html, answers, links }) {
 /** Links by what they say, each question once; of many, the first few and the rest folded. */
 function linkGroups(links) {
   const known = new Set();
-  const first = [...links].sort((one, other) => one.kind.localeCompare(other.kind)); // a duplicate says more than a relation
+  const first = [...links].sort((link, other) => link.kind.localeCompare(other.kind)); // a duplicate says more than a relation
   const once = first.filter(({ id }) => !known.has(id) && known.add(id));
   return LINK_GROUPS.map(([name, belongs]) => {
     const rows = once
       .filter(belongs)
-      .map((one) => h("li", {}, h("a", { href: exploreAddress(one.id) }, titleOf(one))));
+      .map((link) => h("li", {}, h("a", { href: exploreAddress(link.id) }, titleOf(link))));
     if (!rows.length) return null;
     const more = rows.splice(SHOWN_LINKS);
     const rest = more.length

@@ -143,8 +143,8 @@ export function aboutLine(question, via = null) {
 
 /** Why it was found, folded: words and the scores. */
 function whyPart(hit) {
-  const answered = distinctWords(hit.matched.filter((one) => one.field === "answer"));
-  const matched = distinctWords(hit.matched.filter((one) => one.field !== "answer"));
+  const answered = distinctWords(hit.matched.filter((match) => match.field === "answer"));
+  const matched = distinctWords(hit.matched.filter((match) => match.field !== "answer"));
   const rows = [
     matched.length ? reason("Matched", matched) : null,
     answered.length ? reason("Found in an answer", answered) : null,
@@ -162,7 +162,7 @@ function whyPart(hit) {
 }
 
 function distinctWords(matches) {
-  return [...new Set(matches.map((one) => one.word.toLowerCase()))];
+  return [...new Set(matches.map((match) => match.word.toLowerCase()))];
 }
 
 function reason(name, words) {
@@ -177,7 +177,7 @@ function unseenOf(hit) {
 
 function answerNodes(hit) {
   const answer = hit.best_answer;
-  return [byLine(answer), markWithin(bodyElement(answer.html), pattern(hit.matched.map((one) => one.word)))];
+  return [byLine(answer), markWithin(bodyElement(answer.html), pattern(hit.matched.map((match) => match.word)))];
 }
 
 /** Who answered, when, with how many votes. */

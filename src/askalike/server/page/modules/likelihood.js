@@ -21,12 +21,12 @@ export const isLikely = ({ likelihood }, least) => (least ?? null) === null || (
 export function likelihoodLine({ likelihood, components = {}, score }) {
   const level = LEVELS[likelihood.word] ?? 0;
   if (!level) {
-    const made = parts(components);
+    const number = parts(components);
     return h(
       "p",
       { class: "likelihood level-0", title: "This ranker gives scores, not probabilities" },
       h("span", { class: "word" }, "Score ", scoreText(score)),
-      made && h("span", { class: "number" }, made),
+      number && h("span", { class: "number" }, number),
     );
   }
   return h(
@@ -35,7 +35,7 @@ export function likelihoodLine({ likelihood, components = {}, score }) {
     h(
       "span",
       { class: "bars", "aria-hidden": "true" },
-      [1, 2, 3, 4].map((one) => h("i", { class: one <= level ? "full" : "" })),
+      [1, 2, 3, 4].map((bar) => h("i", { class: bar <= level ? "full" : "" })),
     ),
     h("span", { class: "word" }, likelihood.word.charAt(0).toUpperCase() + likelihood.word.slice(1)),
     " ",

@@ -14,7 +14,7 @@ const ENDS = new RegExp(`[${IDEOGRAPH}]$`, "u");
 export function pattern(words) {
   const unique = [...new Set([...words].map((word) => word.toLowerCase()))].filter(Boolean).slice(0, MOST_WORDS);
   if (!unique.length) return null;
-  unique.sort((one, other) => other.length - one.length);
+  unique.sort((word, other) => other.length - word.length);
   const whole = unique.map((word) => {
     const escaped = word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
     return `${BEGINS.test(word) ? "" : `(?<!${GOES_ON})`}${escaped}${ENDS.test(word) ? "" : `(?!${GOES_ON})`}`;
@@ -23,11 +23,11 @@ export function pattern(words) {
 }
 
 /** A text as nodes, with what the pattern finds in `<mark>`. */
-export function marked(text, found, attributes = {}) {
-  if (!found) return [document.createTextNode(text)];
+export function marked(text, matching, attributes = {}) {
+  if (!matching) return [document.createTextNode(text)];
   const nodes = [];
   let end = 0;
-  for (const match of text.matchAll(found)) {
+  for (const match of text.matchAll(matching)) {
     if (match.index > end) nodes.push(document.createTextNode(text.slice(end, match.index)));
     nodes.push(h("mark", attributes, match[0]));
     end = match.index + match[0].length;
@@ -37,12 +37,12 @@ export function marked(text, found, attributes = {}) {
 }
 
 /** Marks the words in all text below an element; code is left as it is. */
-export function markWithin(element, found) {
-  if (!found) return element;
+export function markWithin(element, matching) {
+  if (!matching) return element;
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   const texts = [];
   while (walker.nextNode()) texts.push(walker.currentNode);
-  for (const text of texts) if (!text.parentElement.closest("mark")) text.replaceWith(...marked(text.data, found));
+  for (const text of texts) if (!text.parentElement.closest("mark")) text.replaceWith(...marked(text.data, matching));
   return element;
 }
 

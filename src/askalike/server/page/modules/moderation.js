@@ -47,12 +47,12 @@ export function queueFields(tag, minimum) {
   const link = h("input", { type: "checkbox", id: "link" });
   link.checked = isLinking();
   const go = () => {
-    const asked = new URLSearchParams();
-    if (category.value.trim()) asked.set("tag", category.value.trim());
-    if (promise.value) asked.set("minimum", promise.value);
-    location.hash = `#/review${asked.size ? `?${asked}` : ""}`;
+    const query = new URLSearchParams();
+    if (category.value.trim()) query.set("tag", category.value.trim());
+    if (promise.value) query.set("minimum", promise.value);
+    location.hash = `#/review${query.size ? `?${query}` : ""}`;
   };
-  for (const one of [category, promise]) one.addEventListener("change", go);
+  for (const field of [category, promise]) field.addEventListener("change", go);
   who.addEventListener("change", () => keep(NAME, who.value.trim()));
   link.addEventListener("change", () => keep(LINK, link.checked ? "on" : "off"));
   const labelled = (label, field) => h("label", { class: "chosen", for: field.id }, h("span", {}, label), field);
@@ -85,7 +85,7 @@ export function logElement(you, signal, undone) {
       const page = await moderationLog(isFresh ? 0 : next, signal);
       if (isFresh) fill(list);
       next = page.next ?? 0;
-      list.append(...page.entries.map((one) => entry(one, takeBack)));
+      list.append(...page.entries.map((decision) => entry(decision, takeBack)));
       more.hidden = !page.next;
       fill(said, list.children.length ? null : "Nothing was decided yet.");
     } catch (error) {
@@ -110,19 +110,19 @@ export function logElement(you, signal, undone) {
   return box;
 }
 
-function entry(one, takeBack) {
-  const stands = (one.kind === "duplicate" || one.kind === "different") && !one.undone;
-  const titles = [one.question_title || one.question, one.candidate_title || one.candidate];
-  const what = one.kind === "undone" ? `undid entry ${one.undoes}` : KINDS[one.kind];
-  const label = h("span", { class: "unseen" }, ` entry ${one.number}`);
+function entry(decision, takeBack) {
+  const stands = (decision.kind === "duplicate" || decision.kind === "different") && !decision.undone;
+  const titles = [decision.question_title || decision.question, decision.candidate_title || decision.candidate];
+  const what = decision.kind === "undone" ? `undid entry ${decision.undoes}` : KINDS[decision.kind];
+  const label = h("span", { class: "unseen" }, ` entry ${decision.number}`);
   return h(
     "li",
-    { value: one.number },
-    about(one),
+    { value: decision.number },
+    about(decision),
     " ",
-    h("strong", {}, what, one.undone ? " (undone)" : ""),
+    h("strong", {}, what, decision.undone ? " (undone)" : ""),
     `: “${titles[0]}” · “${titles[1]}”`,
-    stands ? h("button", { class: "button quiet", type: "button", on: { click: () => takeBack(one.number) } }, "Undo", label) : null,
+    stands ? h("button", { class: "button quiet", type: "button", on: { click: () => takeBack(decision.number) } }, "Undo", label) : null,
   );
 }
 

@@ -11,16 +11,16 @@ import { count, titleOf } from "./words.js";
 export class Texts {
   constructor(signal) {
     this.signal = signal;
-    this.found = new Map();
+    this.questions = new Map();
   }
 
   of(id) {
-    if (!this.found.has(id)) {
-      const asked = fetchQuestion(id, this.signal);
-      asked.catch(() => this.found.delete(id)); // asked again when it is needed again
-      this.found.set(id, asked);
+    if (!this.questions.has(id)) {
+      const question = fetchQuestion(id, this.signal);
+      question.catch(() => this.questions.delete(id)); // asked again when it is needed again
+      this.questions.set(id, question);
     }
-    return this.found.get(id);
+    return this.questions.get(id);
   }
 }
 
@@ -61,15 +61,15 @@ function side(brief, pair) {
 }
 
 async function compare(sides, texts) {
-  let found = [];
+  let questions = [];
   try {
-    found = await Promise.all(sides.map(({ id }) => texts.of(id)));
-    sides.forEach(({ text }, at) => fill(text, bodyElement(found[at].html)));
+    questions = await Promise.all(sides.map(({ id }) => texts.of(id)));
+    sides.forEach(({ text }, at) => fill(text, bodyElement(questions[at].html)));
   } catch (error) {
     if (error.name === "AbortError") return; // otherwise the excerpts are there to be judged by
   }
   differences(sides); // of the questions: what their answers share is no reason
-  found.forEach(({ answers: [best] }, at) => best && sides[at].text.append(folded(best)));
+  questions.forEach(({ answers: [best] }, at) => best && sides[at].text.append(folded(best)));
 }
 
 function folded(best) {

@@ -215,10 +215,10 @@ class Queue {
     if (!pair) return;
     if (pair.verdict === verdict) return void this.next();
     const place = this.at;
-    const before = this.judged.find((one) => one.pair === pair);
-    const asked = async () => {
+    const before = this.judged.find((decision) => decision.pair === pair);
+    const request = async () => {
       if (before) await undo(before.number, moderator());
-      if (before) this.judged = this.judged.filter((one) => one !== before);
+      if (before) this.judged = this.judged.filter((decision) => decision !== before);
       return decide(pair, verdict, link, moderator());
     };
     const stored = ({ number, made_link: isLinked }) => {
@@ -231,7 +231,7 @@ class Queue {
     const unlinked = () => this.judge(verdict, false);
     const may = verdict === "duplicate" && link;
     const other = h("button", { class: "button", type: "button", on: { click: unlinked } }, "Judge without a link");
-    return this.send(asked, stored, may ? other : null);
+    return this.send(request, stored, may ? other : null);
   }
 
   undo = () => {
@@ -248,21 +248,21 @@ class Queue {
   };
 
   forget = (number) => {
-    const one = this.judged.find((judged) => judged.number === number);
-    if (!one) return;
-    delete one.pair.verdict;
-    this.judged = this.judged.filter((judged) => judged !== one);
+    const decision = this.judged.find((judged) => judged.number === number);
+    if (!decision) return;
+    delete decision.pair.verdict;
+    this.judged = this.judged.filter((judged) => judged !== decision);
     this.shown = null; // its buttons say what can be undone
     this.show();
   };
 
-  async send(asked, after, other = null) {
+  async send(request, after, other = null) {
     if (this.isSending) return;
     this.isSending = true;
     try {
-      after(await asked());
+      after(await request());
     } catch (error) {
-      const again = wrong(error, () => this.send(asked, after, other));
+      const again = wrong(error, () => this.send(request, after, other));
       if (other && REFUSED.includes(error.status)) again.append(other);
       return void fill(this.said, again);
     } finally {

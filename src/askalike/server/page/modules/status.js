@@ -25,8 +25,8 @@ export function showStatus(section) {
   fill(place, waiting(2));
   const look = async () => {
     try {
-      const found = await status(running.signal);
-      if (!running.signal.aborted) draw(place, found);
+      const state = await status(running.signal);
+      if (!running.signal.aborted) draw(place, state);
     } catch (error) {
       if (error.name !== "AbortError") fill(place, wrong(error, look));
     }
@@ -39,20 +39,20 @@ export function showStatus(section) {
   };
 }
 
-function draw(place, found) {
+function draw(place, state) {
   fill(
     place,
-    isOpen(found.service) ? note("No API key required.", "Everyone who can reach this address may read and write.") : null,
+    isOpen(state.service) ? note("No API key required.", "Everyone who can reach this address may read and write.") : null,
     h(
       "div",
       { class: "tiles" },
-      forumTile(found),
-      stepTile(found),
-      modelTile(found),
-      reviewTile(found),
-      serviceTile(found),
+      forumTile(state),
+      stepTile(state),
+      modelTile(state),
+      reviewTile(state),
+      serviceTile(state),
     ),
-    reliabilityCard(found.reliability),
+    reliabilityCard(state.reliability),
     h("p", { class: "aside" }, "How fast answers are: ", h("a", { href: "metrics" }, "metrics"), " in Prometheus format."),
   );
 }
@@ -97,7 +97,7 @@ function stepTile({ index, vectors, duplicates }) {
 }
 
 function modelTile({ vectors, ranker, rankers }) {
-  const isThere = rankers.filter((one) => one.available).map((one) => one.name);
+  const isThere = rankers.filter((ranker) => ranker.available).map((ranker) => ranker.name);
   const [, name, kind] = /^(.*?)(?: \((.*)\))?$/.exec(vectors.model ?? "") ?? [];
   return tile("Model", name || "Words alone", [
     kind ? ["Kind", kind] : null,
@@ -138,12 +138,12 @@ function reliabilityCard(bins) {
       h("p", { class: "aside" }, "Nobody has judged a pair yet. ", h("a", { href: "#/review" }, "Judge some"), "."),
     );
   const head = ["Said", "Judged pairs", "The same", "95 % interval"].map((name) => h("th", { scope: "col" }, name));
-  const rows = bins.map((one) =>
+  const rows = bins.map((bin) =>
     h(
       "tr",
       {},
-      h("th", { scope: "row" }, `${percent(one.least)} to ${percent(one.below)}`),
-      [whole(one.judged), percent(one.same / one.judged), `${percent(one.low)} to ${percent(one.high)}`].map((value) =>
+      h("th", { scope: "row" }, `${percent(bin.least)} to ${percent(bin.below)}`),
+      [whole(bin.judged), percent(bin.same / bin.judged), `${percent(bin.low)} to ${percent(bin.high)}`].map((value) =>
         h("td", {}, value),
       ),
     ),

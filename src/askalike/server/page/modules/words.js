@@ -7,7 +7,7 @@ const WHOLE = new Intl.NumberFormat();
 export const date = (moment) => (moment ? DATE.format(new Date(moment)) : "");
 export const minute = (moment) => (moment ? MINUTE.format(new Date(moment)) : "");
 export const whole = (number) => WHOLE.format(number);
-export const count = (number, one, more = `${one}s`) => `${whole(number)} ${number === 1 ? one : more}`;
+export const count = (number, single, more = `${single}s`) => `${whole(number)} ${number === 1 ? single : more}`;
 export const percent = (share) => `${Math.round(share * 100)} %`;
 
 /** Bytes in the unit that fits: 1536 is "1.5 kB". */
@@ -52,7 +52,7 @@ const NAMED = Object.keys(COMPONENTS);
 export function parts(components) {
   return Object.entries(components)
     .filter(([name]) => name !== "bm25_share")
-    .sort(([one], [other]) => NAMED.indexOf(one) - NAMED.indexOf(other))
+    .sort(([name], [other]) => NAMED.indexOf(name) - NAMED.indexOf(other))
     .map(
       ([name, value]) => `${COMPONENTS[name] ?? name} ${Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2)}`,
     )
