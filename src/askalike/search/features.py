@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain, pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,74 +117,100 @@ def _in_answers(query: ReadQuery, answers: bytes) -> float:
 def _by_words(
     queries: Sequence[ReadQuery], candidates: Sequence[Text], query_at: Places, text_at: Places
 ) -> tuple[Floats, Floats]:
-    """Return the ``WORD_FEATURES`` of each pair, and the share that both titles have in common.  # (P, 5), (P,)"""
-    bounds = np.searchsorted(query_at, np.arange(len(queries) + 1)).tolist()
-    count = len(text_at)
-    # how many terms each has, those of the title and those of the body alone
-    sizes = np.array([(len(text.title), len(text.body)) for text in candidates]) // HASH_BYTES  # (N, 2)
-    each = sizes.sum(axis=1)
-    starts = each.cumsum() - each
-    hashes = _hashes(candidates)
+    """Return the ``WORD_FEATURES`` of each pair, and the share that both titles have in common.  # (P, 5), (P,)
+
+    What is summed over the terms that both texts of a pair have is summed for all pairs at once: each such term is a
+    row, and ``total`` adds up the rows of each pair.
+    """
+    # the terms of all queries, one query after another
     rarities = np.array([rarity(frequency, query.questions) for query in queries for frequency in query.frequencies])
-    owner = np.repeat(np.arange(len(queries)), [len(query.frequencies) for query in queries])
-    titled_of = np.array([len(query.text.title) // HASH_BYTES for query in queries])
-    first = np.searchsorted(owner, np.arange(len(queries) + 1)).tolist()
-    titled = np.arange(len(rarities)) - np.array(first)[owner] < titled_of[owner]
-    weighed = np.where(titled, 1.0, IN_BODY) * rarities
-    of_title, of_text, text_square = (
-        np.bincount(owner, part, len(queries))[query_at] for part in (titled * rarities, weighed, weighed**2)
+    query_of = np.repeat(np.arange(len(queries)), [len(query.frequencies) for query in queries])
+    query_starts = np.searchsorted(query_of, np.arange(len(queries) + 1))
+    title_sizes = np.array([len(query.text.title) // HASH_BYTES for query in queries])
+    is_of_title = np.arange(len(rarities)) - query_starts[query_of] < title_sizes[query_of]
+    query_weights = np.where(is_of_title, 1.0, IN_BODY) * rarities
+    query_title, query_text, query_square = (
+        np.bincount(query_of, values, len(queries))[query_at]
+        for values in (is_of_title * rarities, query_weights, query_weights**2)
     )
-    terms = _hashes([query.text for query in queries])
-    shared_at: list[tuple[Places, Places, Places]] = []  # the pair, the query's term, the text's one
-    for (begin, end), (start, stop) in zip(pairwise(first), pairwise(bounds), strict=True):
-        own, mine = terms[begin:end], text_at[start:stop]
-        if not len(own) or not len(mine):
-            continue
-        ends = each[mine].cumsum()
-        theirs = np.arange(ends[-1]) + np.repeat(starts[mine] - ends + each[mine], each[mine])
-        order = np.argsort(own)
-        places = order[np.minimum(np.searchsorted(own, hashes[theirs], sorter=order), len(own) - 1)]
-        shared = np.flatnonzero(own[places] == hashes[theirs])
-        pair = np.searchsorted(ends, shared, side="right")
-        shared_at.append((pair + start, places[shared] + begin, theirs[shared] - starts[mine][pair]))
-    none = np.zeros(0, np.intp)
-    pair, place, within = map(np.concatenate, zip((none, none, none), *shared_at, strict=True))
-    is_titled, in_title = within < sizes[text_at[pair], 0], titled[place]
-    value = rarities[place]
-    weight = np.where(is_titled, 1.0, IN_BODY) * value
-    parts = (
-        in_title * value,
-        weighed[place] * weight,
-        weight**2,
-        (in_title & is_titled) * value,
-        (in_title & is_titled).astype(float),
-        is_titled * value,
-        is_titled.astype(float),
-        np.ones(len(place)),
-    )
-    sums = [np.bincount(pair, part, count) for part in parts]
-    title_in, both_texts, theirs_square, both_titles, in_both_titles, theirs_in, titles_shared, both = sums
+    # how many terms each candidate has in its title, and how many in its body alone
+    sizes = np.array([(len(text.title), len(text.body)) for text in candidates]) // HASH_BYTES  # (N, 2)
+    title_size, body_size = sizes[text_at].T
+    pair, query_term, text_term = _shared_terms(queries, candidates, query_starts, sizes.sum(axis=1), query_at, text_at)
+    rarities_shared = rarities[query_term]
+    in_query_title, in_text_title = is_of_title[query_term], text_term < title_size[pair]
+    in_both_titles = in_query_title & in_text_title
+    text_weights = np.where(in_text_title, 1.0, IN_BODY) * rarities_shared
+
+    def total(values: NDArray[Any]) -> Floats:
+        return np.asarray(np.bincount(pair, values, len(text_at)), np.float64)
+
+    query_title_shared = total(in_query_title * rarities_shared)
+    text_title_shared = total(in_text_title * rarities_shared)
+    both_titles = total(in_both_titles * rarities_shared)
+    text_title_count, shared_count = total(in_text_title), total(np.ones(len(pair)))
+    # of the terms that the candidate alone has no rarity is known, but for a typical one
     rarest = np.array([rarity(0, query.questions) for query in queries])[query_at]
     typical = TYPICAL * rarest
-    alone_titled = sizes[text_at, 0] - titles_shared
-    alone_body = sizes[text_at, 1] - (both - titles_shared)
-    norm = text_square * (theirs_square + typical**2 * (alone_titled + IN_BODY**2 * alone_body))
-    theirs_of_title = both_titles + typical * (sizes[text_at, 0] - in_both_titles)
+    title_alone = title_size - text_title_count
+    body_alone = body_size - (shared_count - text_title_count)
+    text_square = total(text_weights**2) + typical**2 * (title_alone + IN_BODY**2 * body_alone)
+    text_title = both_titles + typical * (title_size - total(in_both_titles))
     orders = np.array([text[2:4] for text in chain((query.text for query in queries), candidates)])  # (Q + N, 2)
-    same = orders[query_at] == orders[text_at + len(queries)]
-    is_same_title = same[:, 0] & (titled_of[query_at] > 0)
-    is_same = is_same_title & same[:, 1]
+    same_order = orders[query_at] == orders[text_at + len(queries)]
+    is_same_title = same_order[:, 0] & (title_sizes[query_at] > 0)
+    is_same_text = is_same_title & same_order[:, 1]
     by_words = np.stack(
         [
-            title_in / np.where(of_title > 0, of_title, 1.0),
-            theirs_in / np.maximum(theirs_in + typical * alone_titled, _LEAST),  # of nothing, 0
-            (both_texts / np.maximum(norm**0.5, _LEAST)) ** 0.5,
-            is_same_title * np.minimum(1.0, of_title / (ENOUGH * rarest)),
-            is_same * np.minimum(1.0, of_text / (ENOUGH * rarest)),
+            query_title_shared / np.where(query_title > 0, query_title, 1.0),
+            text_title_shared / np.maximum(text_title_shared + typical * title_alone, _LEAST),  # of nothing, 0
+            (total(query_weights[query_term] * text_weights) / np.maximum((query_square * text_square) ** 0.5, _LEAST))
+            ** 0.5,
+            is_same_title * np.minimum(1.0, query_title / (ENOUGH * rarest)),
+            is_same_text * np.minimum(1.0, query_text / (ENOUGH * rarest)),
         ],
         axis=1,
     )
-    return by_words, both_titles / np.maximum(np.maximum(of_title, theirs_of_title), _LEAST)
+    return by_words, both_titles / np.maximum(np.maximum(query_title, text_title), _LEAST)
+
+
+def _shared_terms(
+    queries: Sequence[ReadQuery],
+    candidates: Sequence[Text],
+    query_starts: Places,
+    text_sizes: Places,
+    query_at: Places,
+    text_at: Places,
+) -> tuple[Places, Places, Places]:
+    """Return a row for each term that both texts of a pair have, pair by pair.  # (S,) each
+
+    It has the place of the pair, of the term among those of all queries, and among those of its candidate.
+
+    Args:
+        query_starts: where each query's terms begin, and where the last one's end.  # (Q + 1,)
+        text_sizes: how many terms each candidate has.  # (N,)
+    """
+    query_hashes, text_hashes = _hashes([query.text for query in queries]), _hashes(candidates)
+    text_starts = text_sizes.cumsum() - text_sizes
+    pair_starts = np.searchsorted(query_at, np.arange(len(queries) + 1))
+    none = np.zeros(0, np.intp)
+    rows: list[tuple[Places, Places, Places]] = [(none, none, none)]
+    for (term, terms_end), (pair, pairs_end) in zip(
+        pairwise(query_starts.tolist()), pairwise(pair_starts.tolist()), strict=True
+    ):
+        hashes, texts = query_hashes[term:terms_end], text_at[pair:pairs_end]
+        if not len(hashes) or not len(texts):
+            continue
+        # the terms of this query's candidates, one candidate after another
+        ends = text_sizes[texts].cumsum()
+        places = np.arange(ends[-1]) + np.repeat(text_starts[texts] - ends + text_sizes[texts], text_sizes[texts])
+        order = np.argsort(hashes)
+        nearest = order[np.minimum(np.searchsorted(hashes, text_hashes[places], sorter=order), len(hashes) - 1)]
+        shared = np.flatnonzero(hashes[nearest] == text_hashes[places])
+        of_pair = np.searchsorted(ends, shared, side="right")
+        rows.append((of_pair + pair, nearest[shared] + term, places[shared] - text_starts[texts][of_pair]))
+    pairs, query_terms, text_terms = map(np.concatenate, zip(*rows, strict=True))
+    return pairs, query_terms, text_terms
 
 
 def _hashes(texts: Sequence[Text]) -> NDArray[np.uint64]:
