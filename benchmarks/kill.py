@@ -382,7 +382,7 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
         assert marks >= ledger.links, f"{len(ledger.links - marks)} marks do not count again"
         judgements = Counter[tuple[str, ...]](
             (judgement.question_id, judgement.candidate_id, judgement.verdict, judgement.by)
-            for judgement in forum.store.all_feedback()
+            for judgement in forum.store.all_judgements()
         )
         assert judgements >= ledger.judgements, f"{len(ledger.judgements - judgements)} judgements do not count again"
         in_step(forum)

@@ -89,7 +89,7 @@ def measure(folder: Path, sample: int) -> dict[str, Any]:
         exact: dict[Ends, float] = {}
         for start in range(0, len(drawn), BLOCK):
             exact |= exact_pairs(forum, dict(forum.store.questions_by_num(drawn[start : start + BLOCK])))
-        pairs = {(pair.first, pair.second) for pair in forum.pairs.store.of(minimum=LEAST_SCORE)}
+        pairs = {(pair.first, pair.second) for pair in forum.pairs.store.pairs_of(minimum=LEAST_SCORE)}
     return {
         "questions": len(numbers),
         "seconds": {

@@ -61,7 +61,7 @@ def worker(folder: Path, versions: Versions, seed: int) -> None:
             tell_write("delete", [name], partial(store.put_questions, [], [name]))
         elif kind == "judge":
             judgement = Feedback(*JUDGED, "different", by=name)
-            tell_write("judge", [*JUDGED, "different", name], partial(store.add_feedback, judgement))
+            tell_write("judge", [*JUDGED, "different", name], partial(store.add_judgement, judgement))
         else:
             if kind == "put":
                 names.append(name)

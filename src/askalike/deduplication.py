@@ -248,7 +248,7 @@ def _removals(forum: Forum, minimum: float, id_of: Callable[[int], Any], progres
     text_of = {num: nums[0] for nums in same_texts for num in nums}
     probabilities = {
         frozenset((text_of.get(pair.first, pair.first), text_of.get(pair.second, pair.second))): pair.score
-        for pair in (forum.pairs.store.of(minimum=LEAST) if groups else ())
+        for pair in (forum.pairs.store.pairs_of(minimum=LEAST) if groups else ())
     }
     for num in sorted(kept_of, key=rows.__getitem__):
         kept = kept_of[num]

@@ -383,7 +383,7 @@ class Query:
             about as likely (``search.rankers``).
         language: code of the language that it is in; "" where a forum of several is to find out.
         minimum: the least score of a hit, by default its probability, which counts where a reranker has given it
-            another score, too; or a promise such as "precision:0.9", or "default": see ``Forum.thresholds.least``.
+            another score, too; or a promise such as "precision:0.9", or "default": see ``Thresholds`` of a forum.
     """
 
     title: str

@@ -192,7 +192,7 @@ def test_editing_and_deleting_what_is_not_there_changes_nothing(store: Store) ->
         lambda: store.add_answers([Answer("x", "q1", "b"), Answer("y", "q2", "b")]),
         lambda: store.delete_answers(["x"]),
         lambda: store.put_links([Link("q1", "q2")]),
-        lambda: store.add_feedback(Feedback("q1", "q2", "different")),
+        lambda: store.add_judgement(Feedback("q1", "q2", "different")),
     ):
         with pytest.raises(UnknownIdError):
             call()
@@ -205,12 +205,12 @@ def test_putting_says_what_changed_and_deletes_with_all_that_was_said(store: Sto
     store.put_questions([Question("a", "one"), Question("b", "two"), Question("c", "three")])
     store.put_answers([Answer("x", "a", "because")])
     store.put_links([Link("b", "a")])
-    store.add_feedback(Feedback("c", "a", "different"))
+    store.add_judgement(Feedback("c", "a", "different"))
     done = store.put_questions([Question("a2", "new"), Question("b", "two"), Question("c", "changed")], ["a"])
     assert done == {"a2": "add", "c": "edit"}
     assert held(store) == {"b": "two", "c": "changed", "a2": "new"}
     store.put_questions([Question("a", "again")])
-    assert (store.answers_of(["a"]), store.links(), list(store.all_feedback())) == ({}, [], [])
+    assert (store.answers_of(["a"]), store.links(), list(store.all_judgements())) == ({}, [], [])
 
 
 def test_a_number_stays_with_its_question_and_is_never_given_again(store: Store) -> None:
@@ -333,7 +333,7 @@ def test_what_is_said_of_a_question_is_logged_for_those_who_ask_for_it(store: St
     store.put_questions([Question("a", "one"), Question("b", "two")])
     start, numbers = store.last_change(), store.nums_by_id(["a", "b"])
     store.put_links([Link("a", "b")])
-    store.add_feedback(Feedback("b", "a", "duplicate"))
+    store.add_judgement(Feedback("b", "a", "duplicate"))
     assert store.changes(start, 10) == []
     changes = store.changes(start, 10, ("question", "link", "feedback"))
     assert [(change.kind, change.num) for change in changes] == [
@@ -615,35 +615,35 @@ def test_a_question_that_is_named_twice_is_deleted_once(store: Store) -> None:
 
 def test_the_newest_judgement_on_a_pair_counts_until_it_is_withdrawn(store: Store) -> None:
     store.put_questions([Question(identifier, "t") for identifier in "abc"])
-    first = store.add_feedback(Feedback("a", "b", "duplicate", "ann"))
-    other = store.add_feedback(Feedback("a", "c", "different"))
+    first = store.add_judgement(Feedback("a", "b", "duplicate", "ann"))
+    other = store.add_judgement(Feedback("a", "c", "different"))
     assert first.at is not None
-    last = store.add_feedback(Feedback("b", "a", "different", "\x01"))
-    assert list(store.all_feedback()) == [first, other, last]
+    last = store.add_judgement(Feedback("b", "a", "different", "\x01"))
+    assert list(store.all_judgements()) == [first, other, last]
     assert store.judgements() == [other, last]
     assert store.judgements_on("a") == {"c": "different", "b": "different"}
     version = store.judgement_version()
-    store.add_feedback(Feedback("a", "b", "withdrawn"))
+    store.add_judgement(Feedback("a", "b", "withdrawn"))
     assert store.judgements() == [other]
     assert store.judgements_on("b") == {}
     assert store.judgement_version() != version
     for wrong in (Feedback("a", "a", "different"), Feedback("a", "b", "perhaps")):  # type: ignore[arg-type]
         with pytest.raises(InputError):
-            store.add_feedback(wrong)
+            store.add_judgement(wrong)
 
 
 def test_a_judgement_counts_by_its_own_moment_and_of_one_moment_the_last_that_was_stored(store: Store) -> None:
     questions: list[Record] = [Question(identifier, "t") for identifier in "abcd"]
     store.load(questions, DUMP, no_reject)
     old = Feedback("a", "b", "different", "eve", datetime(2020, 1, 1, tzinfo=UTC))
-    now = store.add_feedback(Feedback("b", "a", "duplicate", "ann"))
+    now = store.add_judgement(Feedback("b", "a", "duplicate", "ann"))
     same = [structs.replace(old, candidate_id="c", verdict=verdict) for verdict in ("duplicate", "different")]
     ahead = Feedback("a", "d", "different", "eve", datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
     store.load([*questions, old, *same, ahead], DUMP, no_reject)
     assert store.judgements() == [same[1], now, ahead]
     assert store.judgements_on("a") == {"b": "duplicate", "c": "different", "d": "different"}
-    assert list(store.all_feedback()) == [now, old, *same, ahead]  # as they were stored
-    store.add_feedback(Feedback("a", "d", "duplicate", "ann"))
+    assert list(store.all_judgements()) == [now, old, *same, ahead]  # as they were stored
+    store.add_judgement(Feedback("a", "d", "duplicate", "ann"))
     assert store.judgements_on("a")["d"] == "duplicate"  # who judges here has seen what was said before
     decided = store.decide(Feedback("d", "a", "different", "ann"))
     assert store.judgements_on("a")["d"] == "different"
@@ -660,7 +660,7 @@ def test_who_judges_with_a_clock_that_went_back_is_heard(store: Store) -> None:
     assert [judgement.at for judgement in store.judgements()] == [decided.at]
     store.undo(decided.number, "ann")
     assert [(judgement.verdict, judgement.by) for judgement in store.judgements()] == [("different", "eve")]
-    store.add_feedback(Feedback("a", "b", "withdrawn", "ann"))
+    store.add_judgement(Feedback("a", "b", "withdrawn", "ann"))
     assert store.judgements() == []
 
 
@@ -670,7 +670,7 @@ def test_a_judgement_without_a_moment_is_stored_once_however_often_it_is_loaded(
     judgements = [different, duplicate, different]
     report = store.load([*records, *judgements], DUMP, no_reject)
     assert (report.judgements.added, verdicts(store)) == (3, {("a", "b"): "different"})
-    store.add_feedback(Feedback("a", "b", "duplicate", "bob"))
+    store.add_judgement(Feedback("a", "b", "duplicate", "bob"))
     report = store.load([*records, *judgements], DUMP, no_reject)
     assert (report.judgements.unchanged, verdicts(store)) == (3, {("a", "b"): "duplicate"})
 
@@ -748,13 +748,13 @@ def test_a_decision_that_is_refused_stores_nothing(store: Store) -> None:
 
 def test_undoing_lets_the_judgement_before_count_again_and_none_that_came_since(store: Store) -> None:
     store.put_questions([Question(identifier, "t") for identifier in "abc"])
-    store.add_feedback(Feedback("a", "b", "different", "eve"))
+    store.add_judgement(Feedback("a", "b", "different", "eve"))
     first = store.decide(Feedback("a", "b", "duplicate", "ann"))
     assert verdicts(store) == {("a", "b"): "duplicate"}
     store.undo(first.number, "ann")
     assert [(judgement.verdict, judgement.by) for judgement in store.judgements()] == [("different", "eve")]
     other = store.decide(Feedback("a", "c", "duplicate", "ann"))
-    store.add_feedback(Feedback("c", "a", "different", "eve"))
+    store.add_judgement(Feedback("c", "a", "different", "eve"))
     store.undo(other.number, "ann")
     assert store.judgements_on("a") == {"b": "different", "c": "different"}
     assert store.links() == []
@@ -798,7 +798,7 @@ def test_an_older_log_takes_nothing_back_that_was_done_since(store: Store) -> No
     store.load(questions, DUMP, no_reject)
     pairs = [Feedback("a", "b", "duplicate"), Feedback("c", "d", "duplicate"), Feedback("e", "f", "duplicate")]
     entries = [store.decide(pair) for pair in pairs]
-    old = [*questions, *store.links(), *store.all_feedback(), *reversed(store.log(9))]
+    old = [*questions, *store.links(), *store.all_judgements(), *reversed(store.log(9))]
     store.put_links([Link("a", "b")])  # somebody says so too
     store.undo(entries[1].number)
     changed = (store.links(), store.judgements(), store.log(9))
@@ -892,8 +892,8 @@ def test_what_is_said_of_a_question_is_kept_and_joined_again_when_a_load_brings_
     store.put_links([Link("q0", "q1"), Link("q1", "q2", "related")])
     store.put_answers([Answer("by hand", "q1", "b")])
     judged = [
-        store.add_feedback(Feedback("q1", "q0", "different")),
-        store.add_feedback(Feedback("q4", "q5", "duplicate")),
+        store.add_judgement(Feedback("q1", "q0", "different")),
+        store.add_judgement(Feedback("q4", "q5", "duplicate")),
     ]
     before, version = store.counts(), store.judgement_version()
     store.load(questions[:1] + questions[2:], DUMP, no_reject)
@@ -913,7 +913,7 @@ def test_what_a_store_holds_is_counted(store: Store) -> None:
     store.put_questions([FULL, Question("q2", "t", created=datetime(2019, 1, 1, tzinfo=UTC)), Question("q3", "t")])
     store.put_answers([Answer("a", "q1", "b"), Answer("b", "q1", "b")])
     store.put_links([Link("q2", "q1"), Link("q3", "q1", "related")])
-    store.add_feedback(Feedback("q2", "q3", "different"))
+    store.add_judgement(Feedback("q2", "q3", "different"))
     counts = store.counts()
     assert (counts.questions, counts.answers, counts.questions_with_answer) == (3, 2, 1)
     assert (counts.duplicates, counts.related, counts.judgements) == (1, 1, 1)
@@ -932,7 +932,7 @@ def test_what_is_counted_follows_every_kind_of_change(store: Store) -> None:
     assert counted() == (2, 1, 1, 0, 0)
     store.put_links([Link("q2", "q1")])
     assert counted() == (2, 1, 1, 1, 0)
-    store.add_feedback(Feedback("q1", "q2", "different"))
+    store.add_judgement(Feedback("q1", "q2", "different"))
     assert counted() == (2, 1, 1, 1, 1)
     store.put_questions([], ["q2"])
     assert counted() == (1, 1, 1, 0, 0)
@@ -942,10 +942,10 @@ def test_a_file_that_is_opened_again_holds_the_same(tmp_path: Path) -> None:
     layout = ForumLayout(tmp_path / "forum")
     store = create_store(layout, {})
     store.put_questions([FULL])
-    judgement = store.put_questions([Question("q2", "t")]) and store.add_feedback(Feedback("q1", "q2", "different"))
+    judgement = store.put_questions([Question("q2", "t")]) and store.add_judgement(Feedback("q1", "q2", "different"))
     store.close()
     again = open_store(layout)
-    assert (again.question("q1"), list(again.all_feedback())) == (FULL, [judgement])
+    assert (again.question("q1"), list(again.all_judgements())) == (FULL, [judgement])
     again.close()
 
 
@@ -984,13 +984,13 @@ def test_what_people_said_of_a_question_that_was_taken_away_counts_again_when_it
     store.replace_threads([thread(1, "one", "a1", links=(2,)), thread(2, "two")], [], SITE)
     store.add_answers([Answer("by-hand", "q1", "Buy another.")])
     store.put_links([Link("q2", "q1")])
-    store.add_feedback(Feedback("q1", "q2", "different"))
+    store.add_judgement(Feedback("q1", "q2", "different"))
     done = store.replace_threads([], ["q1"], SITE)
     assert (done.questions.deleted, done.answers.deleted, done.links.deleted) == (1, 1, 1)
-    assert (held(store), store.links(), list(store.all_feedback())) == ({"q2": "two"}, [], [])
+    assert (held(store), store.links(), list(store.all_judgements())) == ({"q2": "two"}, [], [])
     store.replace_threads([thread(1, "one", "a1")], [], SITE)
     assert store.links() == [Link("q2", "q1")]
-    assert [judgement.verdict for judgement in store.all_feedback()] == ["different"]
+    assert [judgement.verdict for judgement in store.all_judgements()] == ["different"]
     assert {answer.id for answer in store.answers_of(["q1"])["q1"]} == {"a1", "by-hand"}
 
 

@@ -253,7 +253,7 @@ def test_which_questions_are_answered_or_closed_follows_every_change(make: Make)
             forum.put(Question(name, f"Wifi drops {name}", closed=closed))
         for filters in wanted:
             expected = forum.store.numbers(is_answered=filters.is_answered, is_closed=filters.is_closed)
-            assert states.of(filters) == set(expected), (step, change, filters)
+            assert states.numbers(filters) == set(expected), (step, change, filters)
 
 
 def test_of_many_questions_only_those_that_changed_are_looked_at_again_for_filters(make: Make) -> None:
@@ -272,6 +272,6 @@ def test_of_many_questions_only_those_that_changed_are_looked_at_again_for_filte
     states = QuestionStates(cast("Store", Watched()))
     for number in (3, 4):
         forum.put(Question(str(number), f"Wifi drops {number}", closed=datetime(2020, 1, 1, tzinfo=UTC)))
-        assert len(states.of(Filters(is_closed=False))) == 22 - number
+        assert len(states.numbers(Filters(is_closed=False))) == 22 - number
     assert read == [None, list(forum.store.nums_by_id(["4"]).values())]
-    assert len(states.of(Filters(is_closed=False))) == 18
+    assert len(states.numbers(Filters(is_closed=False))) == 18

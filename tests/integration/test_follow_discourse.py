@@ -129,7 +129,7 @@ def test_what_people_said_of_a_hidden_topic_counts_again_when_it_is_shown(tmp_pa
                 follower.once()
             assert following.differences() == []
         with Forum.open(following.folder) as forum:
-            assert [judgement.verdict for judgement in forum.store.all_feedback()] == ["different"]
+            assert [judgement.verdict for judgement in forum.store.all_judgements()] == ["different"]
 
 
 def test_a_clock_that_is_set_back_keeps_nothing_waiting(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_labels_prove_a_threshold_for_pairs_like_them_in_every_door(forum: Forum
     assert threshold.share.low == pytest.approx(clopper_pearson(100, 101)[0])
     assert threshold.about == "rests on 101 labelled pairs, and holds for pairs that are drawn as they were"
     assert forum.thresholds.find(precision=0.9) == threshold
-    assert forum.thresholds.least("precision:0.9") == threshold.minimum
+    assert forum.thresholds.least_probability("precision:0.9") == threshold.minimum
 
 
 def test_labels_that_prove_nothing_promise_nothing(forum: Forum) -> None:
@@ -86,7 +86,7 @@ def test_labels_that_prove_nothing_promise_nothing(forum: Forum) -> None:
     assert threshold.about.startswith("no minimum is proved by 100 labelled pairs: nearest came ")
     assert threshold.about.endswith("more labels like these would not prove it")
     assert forum.thresholds.find(precision=0.9) == threshold, "labels that deny it outweigh an estimate"
-    assert forum.thresholds.least("precision:0.9") == 1.0
+    assert forum.thresholds.least_probability("precision:0.9") == 1.0
 
 
 def test_few_labels_leave_the_estimate(forum: Forum) -> None:

@@ -86,12 +86,12 @@ def test_too_few_drawn_pairs_are_said_to_be_too_few(forum: Forum, monkeypatch: p
 
 def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forum.indexes, "judged", lambda: judged(60, "sample", is_same=True, likely=0.3))
-    assert forum.thresholds.least("precision:0.9") == pytest.approx(0.3)
-    least = forum.thresholds.least
+    assert forum.thresholds.least_probability("precision:0.9") == pytest.approx(0.3)
+    least = forum.thresholds.least_probability
     assert (least("default"), least(0.2), least("0.2")) == (LEAST_SHOWN[BY_WORDS], 0.2, 0.2)
     handlers = Handlers(forum)
     for minimum in (0.3, "0.3", "precision:0.9", "default"):
-        least = forum.thresholds.least(minimum)
+        least = forum.thresholds.least_probability(minimum)
         whole = [hit.score for hit in forum.search(Query(WIFI[0], k=10)).hits]
         scores = [hit.score for hit in forum.search(Query(WIFI[0], k=10, minimum=minimum)).hits]
         assert scores == [score for score in whole if score >= least] != []

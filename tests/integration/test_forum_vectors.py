@@ -241,13 +241,13 @@ def test_pairs_that_were_compared_by_words_are_compared_again_by_meaning(
         forum.add([Question("a", "Wlan lost today"), Question("b", "Wlan disconnects today")])
         forum.pairs.advance(60)
         nums = forum.store.nums_by_id(["a", "b"])
-        [by_words] = [pair for pair in forum.pairs.store.of([nums["a"]]) if pair.second == nums["b"]]
+        [by_words] = [pair for pair in forum.pairs.store.pairs_of([nums["a"]]) if pair.second == nums["b"]]
         assert by_words.cosine is None or by_words.cosine == 0
         forum.pairs.advance(60)
         assert forum.pairs.waiting() == 0
         forum.encode()
         forum.pairs.advance(60)
-        [again] = [pair for pair in forum.pairs.store.of([nums["a"]]) if pair.second == nums["b"]]
+        [again] = [pair for pair in forum.pairs.store.pairs_of([nums["a"]]) if pair.second == nums["b"]]
         assert again.cosine == pytest.approx(1, abs=0.01)
         assert again.score != by_words.score
         before = forum.pairs.store.state("version")

@@ -174,7 +174,7 @@ def test_a_linked_pair_is_kept_for_groups_and_shown_to_nobody(forum: Forum) -> N
     open_before = forum.pairs.store.count()
     forum.store.put_links([Link("e", "d")])
     assert {"d", "e"} in groups(forum)
-    (pair,) = [pair for pair in forum.pairs.store.of([numbers["d"]]) if pair.second == numbers["e"]]
+    (pair,) = [pair for pair in forum.pairs.store.pairs_of([numbers["d"]]) if pair.second == numbers["e"]]
     assert not pair.is_open
     assert forum.pairs.store.count() == open_before - 1
     assert pair not in forum.pairs.store.page(0.0, 100)

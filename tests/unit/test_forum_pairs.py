@@ -94,7 +94,7 @@ def test_what_came_last_is_compared_first_while_others_still_wait(
     forum.pairs.advance(0.0)
     assert forum.pairs.waiting() > 0
     nums = forum.store.nums_by_id(["d", "f"])
-    assert (nums["d"], nums["f"]) in [(pair.first, pair.second) for pair in forum.pairs.store.of([nums["f"]])]
+    assert (nums["d"], nums["f"]) in [(pair.first, pair.second) for pair in forum.pairs.store.pairs_of([nums["f"]])]
 
 
 def test_only_what_changed_is_compared_again(forum: Forum) -> None:
@@ -207,7 +207,7 @@ def test_the_best_of_other_texts_is_found_past_many_copies(forum: Forum) -> None
     forum.add(Question("near", "my phone does not charge any more", "it is warm"))
     assert forum.pairs.advance(LONG) == 0
     near = forum.store.nums_by_id(["near", "copy0"])
-    assert [(pair.first, pair.second) for pair in forum.pairs.store.of([near["near"]])] == [
+    assert [(pair.first, pair.second) for pair in forum.pairs.store.pairs_of([near["near"]])] == [
         (near["copy0"], near["near"])
     ]
 
@@ -218,14 +218,14 @@ def test_a_question_is_compared_though_others_are_found_before_it(
     forum.add([Question(f"z{num}", "fan is loud", f"fan fan fan loud loud is {num}") for num in range(8)])
     forum.add(Question("last", "fan is loud", "the"))
     assert forum.pairs.advance(LONG) == 0
-    assert forum.pairs.store.of(forum.store.nums_by_id(["last"]).values())
+    assert forum.pairs.store.pairs_of(forum.store.nums_by_id(["last"]).values())
 
 
 def test_nothing_is_compared_that_searches_do_not_see_yet(forum: Forum) -> None:
     pairs(forum)
     forum.put_unindexed([Question("f", "printer prints blank pages")])  # stored, not indexed
     forum.pairs.advance(LONG)
-    assert forum.pairs.store.of(forum.store.nums_by_id(["f"]).values()) == []
+    assert forum.pairs.store.pairs_of(forum.store.nums_by_id(["f"]).values()) == []
     forum.catch_up()
     assert "df" in pairs(forum)
 

@@ -99,7 +99,7 @@ def test_a_client_sends_back_how_a_pair_was_drawn_and_gets_none_unasked(forum: F
     shown = page.pairs[-1]
     assert shown.draw.by == "sample"
     handlers.decide(DecisionRequest(shown.question.id, shown.candidate.id, "different", draw=shown.draw), "")
-    assert next(forum.store.all_feedback()).draw == shown.draw
+    assert next(forum.store.all_judgements()).draw == shown.draw
     following = handlers.pairs(PairsQuery(page.next, EVERY, sample=True)).pairs
     assert {pair.question.id + pair.candidate.id for pair in following}.isdisjoint(
         pair.question.id + pair.candidate.id for pair in page.pairs

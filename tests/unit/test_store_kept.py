@@ -114,7 +114,7 @@ def test_how_a_pair_was_drawn_is_there_after_opening_again(wifi: Forum) -> None:
     assert wifi.judge("a", "b", "different", draw=draw).draw == draw
     wifi.judge("a", "c", "different")
     with Forum.open(wifi.path) as again:
-        assert [judgement.draw for judgement in again.store.all_feedback()] == [draw, Draw("queue")]
+        assert [judgement.draw for judgement in again.store.all_judgements()] == [draw, Draw("queue")]
     for odd in (Draw("guess"), Draw("sample", 1.5), Draw("sample", float("nan"))):  # type: ignore[arg-type]
         with pytest.raises(InputError, match=r"drawn by|probability"):
             wifi.judge("a", "d", "different", draw=odd)

@@ -171,10 +171,10 @@ def test_an_answer_and_a_judgement_are_refused_or_read_back_equal(
     fields = ("id", "question_id", "body", "markup", "score", "author", "is_accepted")
     assert [getattr(stored, name) for name in fields] == [getattr(answer, name) for name in fields]
     try:
-        given_one = shared.add_feedback(Feedback(answer.question_id, "other one", verdict, judge))  # type: ignore[arg-type]
+        given_one = shared.add_judgement(Feedback(answer.question_id, "other one", verdict, judge))  # type: ignore[arg-type]
     except InputError:
         return
-    assert list(shared.all_feedback())[-1] == given_one
+    assert list(shared.all_judgements())[-1] == given_one
     shared.put_links([Link(answer.question_id, "other one")])
     assert Link(answer.question_id, "other one") in shared.links()
 
@@ -333,7 +333,7 @@ def test_a_backup_is_the_store_of_a_moment_while_others_write_and_is_never_writt
     archive: SqliteStore, tmp_path: Path
 ) -> None:
     archive.load([Question(f"q{number}", "t", "body " * 50) for number in range(500)], DUMP, no_reject)
-    archive.add_feedback(Feedback("q1", "q2", "different"))
+    archive.add_judgement(Feedback("q1", "q2", "different"))
     with archive.write() as connection:  # one that is under way is not in it
         connection.execute("UPDATE questions SET title = 'changed'")
         elsewhere(lambda: archive.backup(tmp_path / "backup.sqlite"))
@@ -345,7 +345,7 @@ def test_a_backup_is_the_store_of_a_moment_while_others_write_and_is_never_writt
     assert list(stored_faults(ForumLayout(tmp_path / "restored"), SilentProgress())) == []
     with Forum.open(tmp_path / "restored") as forum:
         assert {question.title for question in forum.questions()} == {"t"}
-        assert (len(forum), len(list(forum.store.all_feedback())), forum.info().behind) == (500, 1, 0)
+        assert (len(forum), len(list(forum.store.all_judgements())), forum.info().behind) == (500, 1, 0)
 
 
 def test_a_backup_that_finds_no_room_leaves_nothing(archive: SqliteStore, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ class Scorings:
         self._logits_of: object = None
         self._judged_at: tuple[int, tuple[int, int]] = (-1, (0, 0))
 
-    def of(self, vectors: VectorSet | None, engine: Engine) -> Scoring:
+    def scoring(self, vectors: VectorSet | None, engine: Engine) -> Scoring:
         """Return what pairs are scored by now.
 
         Args:

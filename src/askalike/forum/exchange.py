@@ -178,7 +178,7 @@ def records_of(store: Store, table: str) -> Iterator[Record]:
     elif table == "links":
         yield from store.links()
     elif table == "judgements":
-        yield from store.all_feedback()
+        yield from store.all_judgements()
     else:
         yield from reversed(store.log(MOST_ENTRIES))
 

@@ -164,7 +164,7 @@ class Forum:
         self.pairs = Pairs(self._layout, store, self.indexes, lambda promise: self.thresholds.least_score(promise))
         self.queue = Queue(self.pairs)
         self.thresholds = Thresholds(store, self.indexes, self.queue)
-        self.groups = Groups(store, self.pairs.store, self.indexes.likelihoods, self.thresholds.least)
+        self.groups = Groups(store, self.pairs.store, self.indexes.likelihoods, self.thresholds.least_probability)
         self.models = Models(self._layout, store, self.indexes)
 
     # -- making and opening ------------------------------------------------------------------------------------
@@ -422,7 +422,7 @@ class Forum:
         query = cast("Query", untyped)
         if isinstance(query.minimum, str):
             ranker = query.ranker or self.settings.search.ranker
-            least = self.thresholds.least(query.minimum)
+            least = self.thresholds.least_probability(query.minimum)
             if ranker != PROBABILITY and parse_minimum(query.minimum) != least:
                 if query.ranker is not None:
                     raise SettingError(
@@ -609,7 +609,7 @@ class Forum:
             UnknownIdError: one of them is not there.
             InputError: they are the same, or a value cannot be stored.
         """
-        return self.store.add_feedback(Feedback(_id(question_id), _id(candidate_id), verdict, by, draw=draw or Draw()))
+        return self.store.add_judgement(Feedback(_id(question_id), _id(candidate_id), verdict, by, draw=draw or Draw()))
 
     def _prepare(self, questions: Question | Iterable[Question]) -> list[Question]:
         """Return questions with texts as ids, and with the languages that are detected where nobody has said them.

@@ -155,7 +155,7 @@ class EvidenceReader:
             seen |= frontier
             if len(seen) > MOST_PARTIAL:
                 return None
-            neighbours = {num for pair in self._pairs.of(frontier, LEAST) for num in (pair.first, pair.second)}
+            neighbours = {num for pair in self._pairs.pairs_of(frontier, LEAST) for num in (pair.first, pair.second)}
             neighbours.update(chain.from_iterable(self._pairs.texts(frontier)))
             neighbours.update(chain.from_iterable(map(groups, frontier)))
             ids = list(self._records.ids_by_num(sorted(frontier)).values())
@@ -178,8 +178,8 @@ class EvidenceReader:
             links = {link for identifier in ids.values() for link in self._records.links_of(identifier)}
         linked = self._ends(links, "duplicate")
         related = self._ends(links, "related") - linked
-        pairs = self._pairs.of(None if nums is None else known_nums, minimum)
-        pairs += self._pairs.of({num for ends in linked for num in ends}) if minimum else []
+        pairs = self._pairs.pairs_of(None if nums is None else known_nums, minimum)
+        pairs += self._pairs.pairs_of({num for ends in linked for num in ends}) if minimum else []
         judged = list(reversed(self._records.judgements()))
         known = self._records.nums_by_id(
             {name for judgement in judged for name in (judgement.question_id, judgement.candidate_id)}

@@ -198,7 +198,7 @@ class Indexes:
                 notice = f"encoding is not finished: {encoded:,} of {size:,} questions; the others are found by words"
         return Searcher(
             engine,
-            self._scorings.of(answering, engine),
+            self._scorings.scoring(answering, engine),
             encoder,
             settings,
             self.reranker.get,

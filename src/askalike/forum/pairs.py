@@ -261,7 +261,7 @@ class Pairs:
         """
         minimum = self.least_score(minimum)
         self.compare(progress=progress)
-        linked = [pair for pair in self.store.of(minimum=minimum) if not pair.is_open]
+        linked = [pair for pair in self.store.pairs_of(minimum=minimum) if not pair.is_open]
         linked.sort(key=lambda pair: (-pair.score, pair.first, pair.second))
         for batch in batches(linked, PAGE):
             yield from self.describe(batch)
@@ -408,7 +408,7 @@ class Pairs:
             applied = changes[-1].seq if changes else last
             with self.store.writing() as store:
                 for num in edited:
-                    pairs = store.of([num])
+                    pairs = store.pairs_of([num])
                     store.remove(pairs)
                     store.add_waiting(other for pair in pairs for other in (pair.first, pair.second) if other != num)
                     if (copies := store.copies(num, 2)) and copies[0] == num:  # the others are pairs of the next one
@@ -473,7 +473,7 @@ class Pairs:
 
     def _keep(self, partners: _Partners) -> None:
         """Keep the pairs of questions that were compared, in place of those that they had."""
-        before = {(pair.first, pair.second): pair for pair in self.store.of(partners)}
+        before = {(pair.first, pair.second): pair for pair in self.store.pairs_of(partners)}
         best = dict(before)
         for pair in chain.from_iterable(partners.values()):
             known = best.get(ends := (pair.first, pair.second))

@@ -62,7 +62,7 @@ class Thresholds:
         self._guard = threading.Lock()
         self._known: dict[Promise, tuple[object, float, Threshold]] = {}
 
-    def least(self, minimum: float | str) -> float:
+    def least_probability(self, minimum: float | str) -> float:
         """Return the least probability that a setting asks for: itself, by a promise, or the default of a widget.
 
         Where nothing keeps the promise, it is 1: texts that are the same alone are shown.
@@ -79,14 +79,14 @@ class Thresholds:
         return 1.0 if threshold.minimum is None else threshold.minimum
 
     def least_score(self, minimum: float | str) -> float:
-        """Return the least score of likely pairs that a setting asks for; see ``least``.
+        """Return the least score of likely pairs that a setting asks for; see ``least_probability``.
 
         A promise is kept by probabilities that judgements have moved; a number is that of scores before.
 
         Raises:
             SettingError: it is none of these, or above 1.
         """
-        least = check_minimum(self.least(minimum))
+        least = check_minimum(self.least_probability(minimum))
         return least if least == parse_minimum(minimum) else unmoved_probabilities(self._indexes.update(), [least])[0]
 
     def find(self, *, precision: float | None = None, recall: float | None = None, labels: Any = None) -> Threshold:

@@ -47,7 +47,7 @@ class QuestionStates:
         self._store = store
         self._known: tuple[int, dict[_States, frozenset[int]]] = (-1, {})
 
-    def of(self, filters: Filters) -> frozenset[int]:
+    def numbers(self, filters: Filters) -> frozenset[int]:
         """Return the numbers of those that are as filters ask for."""
         last, known = self._store.last_change(), self._known
         if known[0] != last:
@@ -173,7 +173,7 @@ class LocalEngine(Records):
 
     def _states(self, filters: Filters) -> frozenset[int]:
         """Return the questions that are (not) answered or closed as asked for."""
-        return (self.states or QuestionStates(self.store)).of(filters)
+        return (self.states or QuestionStates(self.store)).numbers(filters)
 
 
 LOCK_TIMEOUT_S = 10.0

@@ -240,11 +240,11 @@ class Handlers:
 
     # -- duplicates --------------------------------------------------------------------------------------------
 
-    def pairs(self, query: PairsQuery, name: str = "") -> PairsPage:
+    def pairs(self, query: PairsQuery, key_name: str = "") -> PairsPage:
         """Return a page of pairs, best first; it may be shorter than ``limit``, or empty, and others follow.
 
         Args:
-            name: of the request's key.
+            key_name: what the request's key is called.
         """
         cursor, tag, minimum = query.cursor, query.tag, self.forum.thresholds.least_score(query.minimum)
         for _ in range(MAX_SCANNED_PAGES if tag else 1):
@@ -253,7 +253,7 @@ class Handlers:
             if shown or page.next is None:
                 break
             cursor = page.next
-        return structs.replace(page, pairs=shown, you=name)
+        return structs.replace(page, pairs=shown, you=key_name)
 
     def _pairs(self, cursor: str | None, limit: int, minimum: float, has_sample: bool) -> PairsPage:
         if has_sample:
@@ -323,16 +323,18 @@ class Handlers:
 
     # -- moderation --------------------------------------------------------------------------------------------
 
-    def decide(self, request: DecisionRequest, name: str) -> LogEntry:
-        """Store a decision; ``name`` is that of the request's key, "" takes the name that is sent."""
-        decision = Feedback(request.question, request.candidate, request.verdict, name or request.by, draw=request.draw)
+    def decide(self, request: DecisionRequest, key_name: str) -> LogEntry:
+        """Store a decision by whom the request's key is named after; without such a name, by whom the request names."""
+        decision = Feedback(
+            request.question, request.candidate, request.verdict, key_name or request.by, draw=request.draw
+        )
         return self.forum.store.decide(decision, has_link=request.link)
 
-    def undo(self, request: UndoRequest, name: str) -> LogEntry:
-        """Undo a decision; ``name`` as ``decide`` takes it."""
-        return self.forum.store.undo(request.number, name or request.by)
+    def undo(self, request: UndoRequest, key_name: str) -> LogEntry:
+        """Undo a decision; ``key_name`` as ``decide`` takes it."""
+        return self.forum.store.undo(request.number, key_name or request.by)
 
-    def log(self, query: LogQuery, name: str) -> LogPage:
+    def log(self, query: LogQuery, key_name: str) -> LogPage:
         """Return a page of the log."""
         if (query.question is None) != (query.candidate is None):
             raise SettingError("half a pair was named", "name question and candidate, or neither")
@@ -348,7 +350,7 @@ class Handlers:
             )
             for entry in log
         )
-        return LogPage(entries, log[-1].number if len(log) == query.limit else None, name)
+        return LogPage(entries, log[-1].number if len(log) == query.limit else None, key_name)
 
 
 def _outcome(done: Mapping[str, str], identifier: str) -> Outcome:

@@ -65,7 +65,7 @@ class JudgementStore(Database):
 
     # -- judgements --------------------------------------------------------------------------------------------
 
-    def add_feedback(self, judgement: Feedback) -> Feedback:
+    def add_judgement(self, judgement: Feedback) -> Feedback:
         """Store a person's judgement on two questions; return it with its moment.
 
         Raises:
@@ -79,7 +79,7 @@ class JudgementStore(Database):
         """Store judgements in one transaction; return them with their moments.
 
         Raises:
-            UnknownIdError, InputError: as ``add_feedback``; nothing is stored then.
+            UnknownIdError, InputError: as ``add_judgement``; nothing is stored then.
         """
         for judgement in judgements:
             rows.check_feedback(judgement)
@@ -93,7 +93,7 @@ class JudgementStore(Database):
                 stored.append(structs.replace(judgement, at=rows.from_microseconds(at_us)))
         return stored
 
-    def all_feedback(self) -> Iterator[Feedback]:
+    def all_judgements(self) -> Iterator[Feedback]:
         """Yield every judgement on questions that are there, as they were stored, without holding them all."""
         last = 0
         wanted = f"SELECT {_FEEDBACK} FROM feedback WHERE num > ? AND {BOTH_HERE} ORDER BY num LIMIT ?"
@@ -107,7 +107,7 @@ class JudgementStore(Database):
         The newest is that of the latest moment; of one moment, that which was stored last.
         """
         newest: dict[frozenset[str], Feedback] = {}
-        for judgement in sorted(self.all_feedback(), key=lambda judgement: rows.to_microseconds(judgement.at) or 0):
+        for judgement in sorted(self.all_judgements(), key=lambda judgement: rows.to_microseconds(judgement.at) or 0):
             pair = frozenset((judgement.question_id, judgement.candidate_id))
             newest.pop(pair, None)  # so that the order is that of the newest
             newest[pair] = judgement

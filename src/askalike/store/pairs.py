@@ -193,7 +193,7 @@ class PairStore(SqliteFile):
         sharing = ([num for _, num in group] for _, group in groupby(rows, key=lambda row: row[0]))
         return [nums_of_text for nums_of_text in sharing if len(nums_of_text) > 1]
 
-    def of(self, nums: Iterable[int] | None = None, minimum: float = 0.0) -> list[Pair]:
+    def pairs_of(self, nums: Iterable[int] | None = None, minimum: float = 0.0) -> list[Pair]:
         """Return the pairs of at least this score of any of these questions, or of all for None, by their numbers."""
         likely = f"SELECT {_PAIR} FROM pairs WHERE score >= ?"
         if nums is None:

@@ -92,8 +92,8 @@ class MilvusEngine(Records):
         for tag in filters.exclude_tags:
             excluded.update(self.words.milvus.numbers(self.words.collection, has_tag(tag)))
         if filters.has_states:
-            wanted = self.states.of(filters)
-            others = self.states.of(Filters()) - wanted
+            wanted = self.states.numbers(filters)
+            others = self.states.numbers(Filters()) - wanted
             if len(wanted) <= len(others):
                 parts.append(listed("num in", sorted(wanted - excluded)))
                 excluded = set()
