@@ -663,7 +663,7 @@ def test_a_service_that_stops_does_not_wait_for_its_background(
     monkeypatch.setattr("askalike.server.service.CLOSE_S", 0.05)
     with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as client:
         service = client.app.forum.service
-        monkeypatch.setattr(service.maintenance, "keep", encode)
+        monkeypatch.setattr(service.maintenance, "do_slice", encode)
         assert is_encoding.wait(60)
     assert "still under way" in caplog.text
     is_over.set()
