@@ -62,7 +62,13 @@ LEARNED: Final[dict[str, States]] = {
 KINDS: Final = ("pool", "drawn")
 POOL_MEASURES: Final = (*MEASURES, "ndcg@5")
 SIMILARITIES: Final[tuple[Similarity, ...]] = ("dot", "cosine")
-LAYER_PAIRS: Final = (("mismatch", "base"), ("rank", "mismatch"), ("bm25", "rank"), ("sum", "control"))
+LAYER_PAIRS: Final = (
+    ("mismatch", "base"),
+    ("rank", "mismatch"),
+    ("bm25", "rank"),
+    ("matches", "cosine"),
+    ("sum", "control"),
+)
 """Layers of the same states that are compared, the first said to be above the second."""
 
 
@@ -260,14 +266,15 @@ def comparisons(results: dict[str, RowResult[Row]], tasks: Sequence[RerankTask])
     for name in systems:
         for better, worse in LAYER_PAIRS:
             for similarity in SIMILARITIES:
-                second = f"{name}-{worse}" if worse == "control" else f"{name}-{worse}-{similarity}"
+                second = f"{name}-{worse}" if worse in ("cosine", "control") else f"{name}-{worse}-{similarity}"
                 pairs.append((f"{name}-{better}-{similarity}", second))
     controls = ("word2vec", "untrained")
     pairs += [
-        (f"autoencoder-base-{similarity}", f"{control}-base-{similarity}")
+        (f"{learner}-base-{similarity}", f"{control}-base-{similarity}")
+        for learner in ("autoencoder", "rcnn")
         for similarity in SIMILARITIES
         for control in controls
-        if {"autoencoder", control} <= systems.keys()
+        if {learner, control} <= systems.keys()
     ]
     for better, worse in pairs:
         for task in tasks:
