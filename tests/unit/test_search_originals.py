@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ import pytest
 from askalike import Filters, Forum, Link, Question
 from askalike.errors import InputError, SettingError, UnknownIdError
 from askalike.forum import ForumSettings
-from askalike.search.originals import combined, original_of, reached
+from askalike.search.originals import combined, originals_of, reached
 from askalike.search.settings import JoinSettings, SearchSettings
 from askalike.types import Query, Stage
 
@@ -126,8 +127,40 @@ def test_the_most_senior_question_of_a_circle_stands_for_all(tmp_path: Path) -> 
 
 def test_of_several_originals_the_nearest_is_taken() -> None:
     marks = {"q": ("far", "near"), "far": ("end",)}
-    assert original_of("q", lambda question: marks.get(question, ()), lambda question: (0.0, question)) == "near"
-    assert reached("q", lambda question: marks.get(question, ())) == ["far", "near", "end"]
+    assert originals_of(marks, lambda question: (0.0, question))["q"] == "near"
+    assert reached(["q"], lambda question: marks.get(question, ())) == ["far", "near", "end"]
+
+
+def test_originals_are_those_that_each_way_leads_to() -> None:
+    """Compared with walking from every question, over chains, circles, ways between circles, and marks of itself."""
+    draw = random.Random(0)
+    for _ in range(300):
+        names = [f"{number:02}" for number in range(draw.randint(1, 9))]
+        marks = {name: sorted(draw.sample(names, min(len(names), draw.choice((1, 1, 2))))) for name in names[1:]}
+        marks = {name: targets for name, targets in marks.items() if draw.random() < 0.9}
+        ages = {name: draw.random() for name in names}
+        originals = originals_of(marks, lambda name, ages=ages: (ages[name], name))  # type: ignore[misc]
+        for name in marks:
+            ways = {start: reached([start], lambda key, marks=marks: marks.get(key, ())) for start in names}  # type: ignore[misc]
+            ends = [end for end in ways[name] if end not in marks]
+            circle = [end for end in ways[name] if end in ways[end]]
+            assert originals[name] == (ends[0] if ends else min(circle, key=ages.__getitem__))
+
+
+@pytest.mark.parametrize("last", ["end", "00000"])
+def test_long_chains_and_circles_are_walked_once(last: str) -> None:
+    names = [f"{number:05}" for number in range(30_000)]
+    marks = {name: (following,) for name, following in zip(names, [*names[1:], last], strict=True)}
+    originals = originals_of(marks, lambda name: (-float(name), name))
+    assert set(originals.values()) == {"end" if last == "end" else names[-1]}
+
+
+@pytest.mark.parametrize("last", ["end", "0"])
+def test_a_search_among_hundreds_of_duplicates_of_one_another_ends(tmp_path: Path, last: str) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question("end", "Printer"), *(Question(str(number), f"Wifi {number}") for number in range(400))])
+        forum.store.put_links([Link(str(number), str(number + 1)) for number in range(399)] + [Link("399", last)])
+        assert ids(forum, "wifi") == [last]
 
 
 def test_a_search_tells_how_long_each_stage_took(forum: Forum) -> None:

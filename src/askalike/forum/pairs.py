@@ -321,15 +321,15 @@ class Pairs:
         ids = self._records.ids_by_num(nums)
         verdicts = {num: self._records.judgements_on(ids[num]) for num in {pair.first for pair in pairs} & ids.keys()}
         originals = self._records.originals_of(list(ids.values()))
+        ways = {end: {end, *reached([end], lambda name: originals.get(name, ()))} for end in ids.values()}
 
         def settled_as(pair: Pair) -> str:
             if not ids.keys() >= {pair.first, pair.second}:
                 return "gone"
             if verdict := verdicts[pair.first].get(ids[pair.second]):
                 return verdict
-            ends = (ids[pair.first], ids[pair.second])
-            ways = ({start, *reached(start, lambda name: originals.get(name, ()))} for start in ends)
-            return MARKED if set.intersection(*ways) else ""  # their ways by duplicate links meet
+            is_marked = not ways[ids[pair.first]].isdisjoint(ways[ids[pair.second]])  # their ways meet
+            return MARKED if is_marked else ""
 
         return list(map(settled_as, pairs))
 
@@ -426,8 +426,7 @@ class Pairs:
         def sources(name: str) -> list[str]:
             return [link.source_id for link in links_of(name) if (link.target_id, link.kind) == (name, "duplicate")]
 
-        ids = self._records.ids_by_num(sorted(nums)).values()
-        leading = {source for identifier in ids for source in reached(identifier, sources)}
+        leading = reached(self._records.ids_by_num(sorted(nums)).values(), sources)
         return set(self._records.nums_by_id(leading).values())
 
     def _read_texts(self, unread: list[int], executor: Executor, is_over: Callable[[], bool]) -> None:

@@ -285,14 +285,17 @@ def refuse_chain(originals: dict[str, tuple[str, ...]], duplicate: str, original
     """
     if original not in originals or duplicate == original or original in originals.get(duplicate, ()):
         return
-    ways = {original: [duplicate, original]}  # to what the original leads to, the nearest first
+    before = {original: duplicate}  # of what the original leads to, nearest first, the question that leads to it
     for name in (waiting := [original]):
         for following in originals.get(name, ()):
-            if following not in ways:
-                ways[following] = [*ways[name], following]
+            if following not in before:
+                before[following] = name
                 waiting.append(following)
-    way = " -> ".join(ways.get(duplicate, ways[waiting[-1]]))
-    if duplicate in ways:
+    names = [duplicate if duplicate in before else waiting[-1]]
+    while names[-1] != original:
+        names.append(before[names[-1]])
+    way = " -> ".join([duplicate, *reversed(names)])
+    if duplicate in before:
         raise InputError(f"the link would close a circle: {way}", f"unlink {original!r} first")
     ends = [name for name in waiting if name not in originals]
     hint = f"link {duplicate!r} to {ends[0]!r}" if ends else f"these are a circle: unlink {original!r} first"
