@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from askalike.errors import FormatError, SettingError
 from askalike.executors import Executor
-from askalike.files import writing_whole
+from askalike.files import is_there, writing_whole
 from askalike.forum import Forum
 from askalike.forum.encoders import AnyEncoder
 from askalike.forum.exchange import arrow_table
@@ -197,7 +197,7 @@ def deduplicate(
 
 
 def _source(data: Any, into: str | Path | None, context: ReadContext) -> _Source:
-    if isinstance(data, str) and plain_suffix(Path(data)) not in (*TEXT_FORMS, PARQUET) and not Path(data).exists():
+    if isinstance(data, str) and plain_suffix(Path(data)) not in (*TEXT_FORMS, PARQUET) and not is_there(Path(data)):
         hint = "expected the path of a table, a data frame, or a list of texts, such as [first, second]"
         raise SettingError(f"{data[:60]!r} is no file", hint)
     if isinstance(data, str | os.PathLike):
@@ -282,7 +282,7 @@ def _frame_source(data: Any, context: ReadContext) -> _Source:
     places = sorted(set(columns.values()))
     read = whole.select(places)
     chosen = {name: places.index(place) for name, place in columns.items()}
-    ids = read.column(chosen["id"]).to_pylist() if "id" in columns else None
+    ids: list[Any] = []
     table = Table([names[place] for place in places], batch_rows(read.to_batches(_BATCH)))
 
     def keep(removed: set[int]) -> Any:
@@ -292,8 +292,8 @@ def _frame_source(data: Any, context: ReadContext) -> _Source:
         return data[kept] if type(data).__module__.partition(".")[0] == "polars" else whole.take(kept)
 
     return _Source(
-        (question for _, question in row_questions(table, chosen, "the data frame", context)),
-        ids.__getitem__ if ids is not None else data.index.__getitem__ if is_pandas else lambda _: None,
+        _keep_ids(row_questions(table, chosen, "the data frame", context), chosen, ids),
+        ids.__getitem__ if "id" in columns else data.index.__getitem__ if is_pandas else lambda _: None,
         keep,
     )
 
@@ -376,6 +376,15 @@ def _text_columns(header: Sequence[str], context: ReadContext, name: str) -> dic
     return columns
 
 
+def _keep_ids(
+    rows: Iterable[tuple[Row, Question | str]], columns: Mapping[str, int], ids: list[Any]
+) -> Iterator[Question | str]:
+    """Yield the questions of rows; the id of each is added to a list, None where it has none."""
+    for row, question in rows:
+        ids.append(row.cells[columns["id"]] if "id" in columns and not row.problem else None)
+        yield question
+
+
 # -- files -----------------------------------------------------------------------------------------------------
 
 
@@ -411,22 +420,24 @@ def _file_source(path: Path, into: Path | None, context: ReadContext) -> _Source
     target = unique_path(path) if into is None else into
     if plain_suffix(target) != form:
         raise SettingError(f"{path} would be written into {target}", f"name a file that ends in {form}, as it does")
-    if target.exists() and path.exists() and target.samefile(path):
+    if is_there(target) and is_there(path) and target.samefile(path):
         raise SettingError(f"{target} is what is read", "name another file to write")
+    if is_there(target) and target.is_dir():
+        raise SettingError(f"{target} is a folder", "name a file to write")
     check_folder(target)
     table = open_table(path, path.name, context, has_header=not is_headerless(context.options.mapping))
     columns = _text_columns(table.header, context, path.name)
     ids: list[Any] = []
     lines: list[int] = []
 
-    def questions() -> Iterator[Question | str]:
+    def numbered_rows() -> Iterator[tuple[Row, Question | str]]:
         for row, question in row_questions(table, columns, path.name, context):
             lines.append(row.line)
-            ids.append(row.cells[columns["id"]] if "id" in columns and not row.problem else None)
-            yield question
+            yield row, question
 
     def keep(removed: set[int]) -> Path:
         temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+        temporary.unlink(missing_ok=True)
         with writing_whole(temporary) as file:
             if form == PARQUET:
                 _copy_parquet(path, file, removed)
@@ -435,7 +446,7 @@ def _file_source(path: Path, into: Path | None, context: ReadContext) -> _Source
         temporary.replace(target)
         return target
 
-    return _Source(questions(), ids.__getitem__, keep)
+    return _Source(_keep_ids(numbered_rows(), columns, ids), ids.__getitem__, keep)
 
 
 def _copy_lines(path: Path, file: BinaryIO, removed: set[int], lines: Sequence[int], *, is_packed: bool) -> None:

@@ -62,6 +62,11 @@ def shortage(what: str, number: int) -> ShortageError | None:
     )
 
 
+def is_there(path: Path) -> bool:
+    """Return whether there is something at a path; there is nothing at one that the system refuses, as of its name."""
+    return os.path.exists(path)  # noqa: PTH110 - that of a Path raises for some of those
+
+
 def narrow(path: str, flags: int) -> int:
     """Open a file so that one that is made may be read and written by its owner alone; one that is there stays.
 

@@ -148,13 +148,16 @@ def test_announcements_are_no_repeats_but_copies_of_one_are() -> None:
     [
         ([WIFI], {"minimum": 0.3}, "the minimum is 0.3"),
         ([WIFI], {"minimum": "often"}, "the minimum is 'often'"),
+        ([WIFI], {"minimum": None}, "the minimum is 'None'"),
         ([WIFI], {"minimum": "precision:0.9"}, "rows without judged pairs promise nothing"),
+        (300 * WIFI, {}, "is no file"),
         (WIFI, {}, r"is no file \(expected the path of a table, a data frame, or a list of texts"),
         ([WIFI], {"into": "out.csv"}, "without a path"),
         ([WIFI, 7], {}, "item 1 of the list is a int, and the first is a str"),
         ([7], {}, "a list of int was given"),
         (7, {}, "a int was given"),
         ({"title": [WIFI]}, {}, "a dict was given"),
+        ([{"title": WIFI}], {"columns": ["title"]}, "columns are given as a list"),
         ([{"title": WIFI}], {"columns": {"title": "subject"}}, "no column 'subject'"),
         (pyarrow.table({"id": ["1"], "title": [WIFI], "parent_id": ["2"]}), {}, "holds answers too: 'parent_id'"),
     ],
@@ -171,6 +174,12 @@ def test_a_frame_of_pandas_with_columns_that_are_none_is_named() -> None:
         deduplicate(twice)
     with pytest.raises(SettingError, match=r"no column of one type: .*column title"):
         deduplicate(pandas.DataFrame({"title": [WIFI, 7]}))
+
+
+def test_ids_that_python_has_no_value_for_are_no_obstacle() -> None:
+    moments = pyarrow.array([2**62, 0], pyarrow.timestamp("s"))
+    result = deduplicate(pyarrow.table({"id": moments, "title": [WIFI, WIFI]}), minimum=1)
+    assert [removal.id.year for removal in result.removed] == [1970]
 
 
 def test_rows_without_text_are_counted_beside_what_was_removed() -> None:
@@ -235,8 +244,11 @@ def test_a_parquet_file_keeps_its_columns(tmp_path: Path) -> None:
         ("posts.csv", "posts.csv", SettingError, "is what is read"),
         ("posts.csv", "posts.parquet", SettingError, "ends in .csv"),
         ("posts.csv", "away/out.csv", SettingError, "there is no folder"),
+        ("posts.csv", "folder.csv", SettingError, "folder.csv is a folder"),
         ("posts.xml", "out.xml", FormatError, "is no table"),
         ("none.csv", "out.csv", InputError, "none.csv"),
+        ("n\0ne.csv", "out.csv", InputError, "null byte"),
+        (f"{'long' * 100}.csv", "out.csv", InputError, "too long"),
     ],
 )
 def test_a_file_that_cannot_be_read_or_written_is_named(
@@ -244,9 +256,10 @@ def test_a_file_that_cannot_be_read_or_written_is_named(
 ) -> None:
     for there in ("posts.csv", "posts.xml"):
         (tmp_path / there).write_text("title\nwifi\n")
+    (tmp_path / "folder.csv").mkdir()
     with pytest.raises(kind, match=message):
         deduplicate(tmp_path / name, into=tmp_path / into)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["posts.csv", "posts.xml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "posts.csv", "posts.xml"]
 
 
 def test_the_command_writes_what_is_kept_and_what_was_removed(run: Run, tmp_path: Path) -> None:

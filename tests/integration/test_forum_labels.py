@@ -189,6 +189,21 @@ def test_labels_that_cannot_be_read_are_named(forum: Forum, tmp_path: Path) -> N
         forum.thresholds.label(7)
 
 
+@pytest.mark.parametrize("label", [("a", "b"), ("a", "b", 1, 1), "ab1", 5, None, {"question1": "a"}])
+def test_a_label_that_is_no_triple_is_named(forum: Forum, label: object) -> None:
+    with pytest.raises(SettingError, match=r"label 1 is .*expected a triple"):
+        forum.thresholds.label([("printer fails", "printer stops", 1), label])
+
+
+def test_gaps_of_pandas_are_rows_that_say_nothing(forum: Forum) -> None:
+    pandas = pytest.importorskip("pandas")
+    report = forum.thresholds.label([("printer", "a radio", pandas.NA), (pandas.NaT, "a radio", 1)])
+    assert [unused.reason for unused in report.left_out] == [
+        "is_duplicate is '', expected 1 or 0",
+        "a question is empty",
+    ]
+
+
 def test_the_command_shows_the_curve_and_what_is_proved(run: Run, forum: Forum, tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("qid1,qid2,is_duplicate\n" + "".join(f"{a},{b},{same}\n" for a, b, same in labels_of(1)))

@@ -36,6 +36,15 @@ class Duplicate:
     draw: Draw | None = None
 
 
+def has_tag(tags: Iterable[str], tag: str) -> bool:
+    """Return whether a tag is one of these, whatever its case; True of "", which asks for none.
+
+    >>> has_tag(("net", "wifi"), "Wifi"), has_tag(("net", "wifi"), "wi"), has_tag((), "")
+    (True, False, True)
+    """
+    return not tag or tag.casefold() in map(str.casefold, tags)
+
+
 class PairRow(msgspec.Struct, frozen=True):
     """A pair as a row of a table; ``id`` is the later question, which may be a duplicate of ``original_id``."""
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from numbers import Real
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -187,8 +188,15 @@ def _read(labels: Any) -> tuple[list[Label], list[UnusedLabel]]:
             f"a {type(labels).__name__} was given as labels",
             "expected a table's path, a data frame, or triples (question, question, is_duplicate)",
         )
-    triples = (Row(number, triple) for number, triple in enumerate(labels))
-    return _labels_of(Table([name for _, name in COLUMNS], triples), "the labels")
+    rows = (Row(number, _triple(number, label)) for number, label in enumerate(labels))
+    return _labels_of(Table([name for _, name in COLUMNS], rows), "the labels")
+
+
+def _triple(number: int, label: Any) -> list[object]:
+    cells = list(label) if isinstance(label, Iterable) and not isinstance(label, str | bytes | Mapping) else []
+    if len(cells) != len(COLUMNS):
+        raise SettingError(f"label {number} is {label!r:.80}", "expected a triple (question, question, is_duplicate)")
+    return cells
 
 
 def _labels_of(table: Table, name: str) -> tuple[list[Label], list[UnusedLabel]]:
@@ -218,7 +226,8 @@ def _labels_of(table: Table, name: str) -> tuple[list[Label], list[UnusedLabel]]
 
 
 def _cell(value: object) -> str:
-    if value is None or value != value:
+    is_gap = value is None or type(value).__name__ in ("NAType", "NaTType")  # of pandas
+    if is_gap or (isinstance(value, Real) and value != value):
         return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # a column with gaps

@@ -36,7 +36,7 @@ from askalike.errors import BusyForumError
 from askalike.executors import Executor, Numbered, Task
 from askalike.executors.processes import Processes
 from askalike.files import holding
-from askalike.forum.duplicates import Duplicate
+from askalike.forum.duplicates import Duplicate, has_tag
 from askalike.forum.groups import FOLLOWED, HASHED, HASHING, LEAST, MOST_PARTIAL, EvidenceReader, TextHashes
 from askalike.forum.indexes import ForumSettings, Indexes, stored_text_settings
 from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
@@ -245,8 +245,7 @@ class Pairs:
                 moments = (pair.question.created, pair.candidate.created)
                 is_recent = since is None or any(moment is not None and moment >= since for moment in moments)
                 tags = (*pair.question.tags, *pair.candidate.tags)
-                has_tag = not tag or tag.casefold() in map(str.casefold, tags)
-                if is_recent and has_tag and (pair.is_exact or not is_exact):
+                if is_recent and has_tag(tags, tag) and (pair.is_exact or not is_exact):
                     yield pair
             if position is None:
                 return

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from askalike.forum.duplicates import Duplicate
+from askalike.forum.duplicates import Duplicate, has_tag
 from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs
 from askalike.store.pairs import Pair, PairPosition, permanent_number
 from askalike.types import Draw
@@ -132,7 +132,7 @@ class Queue:
 
         Args:
             minimum: of the likeliest ones, as ``Pairs.duplicates`` takes it.
-            tag: only pairs of which a question has it; "" for all.
+            tag: only pairs of which a question has it, whatever its case; "" for all.
 
         Raises:
             SettingError: the minimum is no probability.
@@ -145,7 +145,7 @@ class Queue:
             queued, place = self.page(minimum, SHOWN, place)
             draws = [proposal.draw for proposal in queued]
             for pair in self.pairs.describe([proposal.pair for proposal in queued], draws):
-                if not tag or tag in (*pair.question.tags, *pair.candidate.tags):
+                if has_tag((*pair.question.tags, *pair.candidate.tags), tag):
                     yield pair
             if place is None:
                 return

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from askalike.errors import FormatError, InputError
+from askalike.files import is_there
 from askalike.readers.discourse import DiscourseReader
 from askalike.readers.exported import ExportReader
 from askalike.readers.files import first_bytes, plain_suffix
@@ -31,8 +32,9 @@ from askalike.readers.table import TableReader, choose_columns, header_of, is_qu
 from askalike.readers.values import Unreadable
 
 _UNPACK: Final = "unpack it first, and index what was in it"
+_GZIP: Final = b"\x1f\x8b"
 _MARKS: Final[tuple[tuple[int, bytes, str, str], ...]] = (
-    (0, b"\x1f\x8b", "it is packed by gzip, expected a name that ends in .gz", "name it so, as in posts.csv.gz"),
+    (0, _GZIP, "it is packed by gzip, expected a name that ends in .gz", "name it so, as in posts.csv.gz"),
     (0, b"PK\x03\x04", "it is a zip archive", _UNPACK),
     (0, b"7z\xbc\xaf\x27\x1c", "it is a 7z archive", _UNPACK),
     (0, b"Rar!", "it is a RAR archive", _UNPACK),
@@ -70,6 +72,8 @@ def unrecognised(path: Path) -> Cause:
         return "it holds no gzip data, or nothing in it", "fetch the file again, or name it without .gz"
     if path.suffix.lower() in _WORKBOOKS:
         return "it is a workbook of a spreadsheet", "save its sheet as CSV (UTF-8)"
+    if start.startswith(_GZIP) and path.suffix.lower() == ".gz":
+        return "it is packed by gzip twice", "unpack it once, and index what was in it"
     for at, mark, cause, hint in _MARKS:
         if start[at:].startswith(mark):
             return cause, hint
@@ -262,7 +266,7 @@ def choose(path: Path, format_name: str | None = None) -> Reader:
 
 
 def _check_there(path: Path) -> None:
-    if not path.exists():
+    if not is_there(path):
         raise InputError(f"there is nothing at {path}", "look at the path")
     if not path.is_file() and not path.is_dir():
         raise InputError(

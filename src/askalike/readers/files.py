@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, Final, cast
 
 from askalike.errors import DamagedInputError, FormatError, InputError, UnsafeInputError
+from askalike.files import is_there
 from askalike.readers.frame import Limits, ReadContext
 
 _BLOCK_BYTES = 1 << 18
@@ -105,13 +106,13 @@ def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
         DamagedInputError: while reading: its packing is truncated or damaged.
         UnsafeInputError: while reading: it unpacks to more than ``limits`` allow.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if is_there(path) and not path.is_file() and not path.is_dir():
         raise InputError(f"{path} is a device, a pipe or a socket, expected a file", "save what it gives in a file")
     try:
         raw = path.open("rb", buffering=0)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a path with a NUL is no value that it takes
         hint = "look at the path and its permissions"
-        raise InputError(f"{path} cannot be opened: {error.strerror}", hint) from error
+        raise InputError(f"{path} cannot be opened: {getattr(error, 'strerror', error)}", hint) from error
     with io.BufferedReader(_Counted(raw, context.advance), _BLOCK_BYTES) as stream:
         packing, unpack = _packing(path)
         if unpack is not None:

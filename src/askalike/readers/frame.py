@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 from urllib.parse import quote
 
 from msgspec import structs
@@ -156,7 +156,7 @@ class ReadOptions:
         limits: how much of an input is believed.
 
     Raises:
-        SettingError: the address is none that a link could begin with.
+        SettingError: the address is none that a link could begin with, or the mapping is none.
     """
 
     mapping: Mapping[str, str] = field(default_factory=dict)
@@ -166,6 +166,11 @@ class ReadOptions:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
+        mapping: Any = self.mapping
+        if not isinstance(mapping, Mapping):
+            raise SettingError(
+                f"columns are given as a {type(mapping).__name__}", 'expected field to column, as {"title": "subject"}'
+            )
         if self.site_url and not _ADDRESS.fullmatch(self.site_url) and not _PATTERN.fullmatch(self.site_url):
             raise SettingError(
                 f"the forum's address {self.site_url!r} is none",

@@ -24,7 +24,8 @@ import math
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from numbers import Real
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,8 @@ def parse_minimum(minimum: float | str) -> float | Promise | None:
     Raises:
         SettingError: it holds neither.
     """
-    text = minimum.strip() if isinstance(minimum, str) else f"{minimum:.9f}"
+    value: Any = minimum
+    text = f"{value:.9f}" if isinstance(value, Real) else str(value).strip()
     if text == DEFAULT:
         return None
     match = _FORM.fullmatch(text)

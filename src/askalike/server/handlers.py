@@ -16,6 +16,7 @@ from msgspec import structs
 
 from askalike.errors import AskalikeError, BusyForumError, DiskFullError, SettingError, ShortageError, UnknownIdError
 from askalike.forum import Forum
+from askalike.forum.duplicates import has_tag
 from askalike.forum.queue import QueuePlace
 from askalike.schemas import (
     Compared,
@@ -246,10 +247,10 @@ class Handlers:
         Args:
             key_name: what the request's key is called.
         """
-        cursor, tag, minimum = query.cursor, query.tag, self.forum.thresholds.least_score(query.minimum)
+        cursor, tag, minimum = query.cursor, query.tag or "", self.forum.thresholds.least_score(query.minimum)
         for _ in range(MAX_SCANNED_PAGES if tag else 1):
             page = self._pairs(cursor, query.limit, minimum, query.sample)
-            shown = tuple(pair for pair in page.pairs if tag is None or _has_tag((pair.question, pair.candidate), tag))
+            shown = tuple(pair for pair in page.pairs if has_tag((*pair.question.tags, *pair.candidate.tags), tag))
             if shown or page.next is None:
                 break
             cursor = page.next
@@ -355,10 +356,6 @@ class Handlers:
 
 def _outcome(done: Mapping[str, str], identifier: str) -> Outcome:
     return _OUTCOMES.get(done.get(identifier, ""), "unchanged")
-
-
-def _has_tag(questions: Iterable[ListedQuestion], tag: str) -> bool:
-    return any(tag in question.tags for question in questions)
 
 
 def make_cursor(*numbers: float | None) -> str:
