@@ -25,7 +25,7 @@ from askalike.errors import InputError, SettingError, optional_module
 from askalike.executors import CLUSTERS, Executor
 from askalike.executors.processes import Processes
 from askalike.executors.ray import Ray
-from askalike.files import writing_whole
+from askalike.files import replacing_whole
 from askalike.forum import Forum
 from askalike.forum.duplicates import MemberRow, PairRow, member_rows, pair_rows
 from askalike.forum.exchange import ImportOptions
@@ -149,10 +149,8 @@ def _write(
         folder.mkdir(parents=True, exist_ok=True)
         with Forum.open(layout.folder, progress=shown, executor=executor) as forum:
             forum.encode(progress=shown)
-            written = folder / f".{name}.new"
-            with writing_whole(written) as file:
+            with replacing_whole(folder / name) as file:
                 count = write(forum, file, shown)
-            written.replace(folder / name)
             return Done(folder / name, len(forum), count, round(time.monotonic() - began, 2))
 
 

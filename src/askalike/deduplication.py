@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from askalike.errors import FormatError, SettingError
 from askalike.executors import Executor
-from askalike.files import is_there, writing_whole
+from askalike.files import is_there, replacing_whole
 from askalike.forum import Forum
 from askalike.forum.encoders import AnyEncoder
 from askalike.forum.exchange import arrow_table
@@ -389,11 +389,13 @@ def _keep_ids(
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a file in a folder that is not there, before anything is compared.
+    """Refuse a file in a folder that is not there, and a folder in its place, before anything is compared.
 
     Raises:
-        SettingError: there is no such folder.
+        SettingError: there is no such folder, or one of the file's name.
     """
+    if is_there(path) and path.is_dir():
+        raise SettingError(f"{path} is a folder", "name a file to write")
     if not path.absolute().parent.is_dir():
         raise SettingError(f"there is no folder {path.parent} to write {path.name} into", "make it first")
 
@@ -422,8 +424,6 @@ def _file_source(path: Path, into: Path | None, context: ReadContext) -> _Source
         raise SettingError(f"{path} would be written into {target}", f"name a file that ends in {form}, as it does")
     if is_there(target) and is_there(path) and target.samefile(path):
         raise SettingError(f"{target} is what is read", "name another file to write")
-    if is_there(target) and target.is_dir():
-        raise SettingError(f"{target} is a folder", "name a file to write")
     check_folder(target)
     table = open_table(path, path.name, context, has_header=not is_headerless(context.options.mapping))
     columns = _text_columns(table.header, context, path.name)
@@ -436,14 +436,11 @@ def _file_source(path: Path, into: Path | None, context: ReadContext) -> _Source
             yield row, question
 
     def keep(removed: set[int]) -> Path:
-        temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-        temporary.unlink(missing_ok=True)
-        with writing_whole(temporary) as file:
+        with replacing_whole(target) as file:
             if form == PARQUET:
                 _copy_parquet(path, file, removed)
             else:
                 _copy_lines(path, file, removed, lines, is_packed=target.suffix.lower() == ".gz")
-        temporary.replace(target)
         return target
 
     return _Source(_keep_ids(numbered_rows(), columns, ids), ids.__getitem__, keep)

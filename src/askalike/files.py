@@ -101,12 +101,26 @@ def replace_whole(path: Path, content: bytes, *, is_narrow: bool = False) -> Non
     Args:
         is_narrow: only its owner may read it.
     """
+    with replacing_whole(path, is_narrow=is_narrow) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing_whole(path: Path, *, is_narrow: bool = False) -> Iterator[BinaryIO]:
+    """Give a file to write, which takes the place of the one at ``path`` at the end, as ``replace_whole`` does it.
+
+    Where anything fails, the old one stays, and nothing lies beside it; nor is what a killed process left in the way.
+    """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
     with writing_whole(temporary, is_narrow=is_narrow) as file:
-        file.write(content)
-    sync_folder(path.parent)  # the files that the content names, before the content
-    _put(temporary, path)
+        yield file
+    try:
+        sync_folder(path.parent)  # the files that the content names, before the content
+        _put(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
     sync_folder(path.parent)
 
 

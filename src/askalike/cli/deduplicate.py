@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +15,7 @@ from askalike.cli.encode import default_encoder
 from askalike.cli.messages import BarProgress, print_json, safe
 from askalike.deduplication import Deduplication, Removal, check_folder, unique_path
 from askalike.deduplication import deduplicate as remove_repeats
-from askalike.files import writing_whole
+from askalike.files import replacing_whole
 from askalike.forum.groups import DEFAULT_MINIMUM
 from askalike.models.encoder_settings import SHAPES
 from askalike.records import Form, write_records
@@ -105,11 +104,9 @@ def deduplicate(
 
 
 def _write(result: Deduplication, path: Path) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     form: Form = "jsonl" if path.suffix.lower() in (".jsonl", ".ndjson") else "csv"
-    with writing_whole(temporary) as file:
+    with replacing_whole(path) as file:
         write_records(result.removed, Removal, form, file)
-    temporary.replace(path)
 
 
 def _show(result: Deduplication, removed: Path | None, *, is_replaced: bool) -> None:

@@ -8,7 +8,6 @@ words that are not wanted are not parsed.
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import zlib
 from collections.abc import Container, Iterator
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedInputError, FormatError, InputError, SettingError
-from askalike.files import sync_folder, writing_whole
+from askalike.files import replacing_whole
 from askalike.models.vocabulary import Vocabulary
 
 _MOST_DIMENSIONS = 4096
@@ -224,12 +223,8 @@ def write_word2vec_text(path: Path, vocabulary: Vocabulary, vectors: NDArray[np.
             f"vectors of shape {vectors.shape} for {len(vocabulary)} ids, expected one finite row an id",
             "give the vectors of this vocabulary",
         )
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)
-    with writing_whole(temporary) as file:
+    with replacing_whole(path) as file:
         file.write(f"{len(vocabulary.words)} {vectors.shape[1]}\n".encode())
         for word, vector in zip(vocabulary.words, vectors[1:].astype(np.float32), strict=True):
             numbers = " ".join(f"{number:.9g}" for number in vector.tolist())  # nine digits hold every float32
             file.write(f"{word} {numbers}\n".encode())
-    temporary.replace(path)
-    sync_folder(path.parent)
