@@ -613,6 +613,7 @@ STATES: Final = {
     "word2vec": "word2vec",
     "untrained": "untrained encoder",
     "autoencoder": "attention autoencoder",
+    "rcnn": "RCNN",
     "bundled": "bundled encoder",
     "minilm": "all-MiniLM-L6-v2",
     "mpnet": "all-mpnet-base-v2",
@@ -675,9 +676,20 @@ def forum_states(name: str) -> Table:
     return Table(f"ramn-states-{name}", columns, ramn_states)
 
 
+def pool_states() -> Table:
+    """Return the layers over each encoder's states on graded candidates."""
+    columns: dict[str, Cell] = {"states": "{states}", "layer": "{layer}"}
+    for kind, label in (("pool", "pools"), ("drawn", "drawn")):
+        columns[f"{label} MAP"] = mean_of(f"pools {kind}", with_interval=True)
+        columns[f"{label} nDCG@5"] = mean_of(f"pools {kind}", "ndcg@5")
+    return Table("ramn-states-pools", columns, ramn_states)
+
+
 def forum_differences(name: str) -> Table:
     """Return what layers bring on a forum's duplicates."""
-    columns: dict[str, Cell] = {"rows": "{name}", **{part: difference(f"{name} {part}") for part in ("dev", "test")}}
+    parts = {"pools": "pool", "drawn": "drawn"} if name == "pools" else {"dev": "dev", "test": "test"}
+    columns: dict[str, Cell] = {"rows": "{name}"}
+    columns |= {label: difference(f"{name} {part}") for label, part in parts.items()}
     return Table(f"ramn-states-{name}", columns, ramn_comparisons)
 
 
@@ -822,6 +834,8 @@ OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
     "ramn-states-travel-compared": forum_differences("travel"),
     "ramn-states-slicer": forum_states("slicer"),
     "ramn-states-slicer-compared": forum_differences("slicer"),
+    "ramn-states-pools": pool_states(),
+    "ramn-states-pools-compared": forum_differences("pools"),
     "das2016": Table(
         "das2016",
         {
