@@ -42,7 +42,7 @@ PARTS: dict[str, set[str]] = {
     "one volume's class": {"postgresql", "server"},
     "ingress": {"postgresql", "server"},
     "ray": {"postgresql", "server", "ray", "ray-worker"},
-    "all": {"postgresql", "server", "follower", "milvus", "etcd", "manifests", "ray", "ray-worker"},
+    "all": {"postgresql", "server", "follower", "milvus", "etcd", "objects", "ray", "ray-worker"},
 }
 
 
@@ -125,7 +125,7 @@ def test_addresses_name_services_that_the_chart_makes() -> None:
     services = {manifest["metadata"]["name"] for manifest in manifests if manifest["kind"] == "Service"}
     text = json.dumps(manifests)
     named = re.findall(r"(?:://|value\": \"|address=|urls=http://)(travel-askalike-[a-z]+)", text)
-    assert {"travel-askalike-" + part for part in ("postgresql", "milvus", "etcd", "manifests", "ray")} <= set(named)
+    assert {"travel-askalike-" + part for part in ("postgresql", "milvus", "etcd", "objects", "ray")} <= set(named)
     assert set(named) <= services
 
 
