@@ -713,6 +713,15 @@ def das2016_rows(result: Record) -> Records:
 
 TRAVEL_PARTS: Final = {"travel dev": "dev", "travel test": "test"}
 
+ON_TRAVEL: Final[Mapping[str, Cell]] = {
+    "dev MAP": mean_of("travel dev"),
+    "dev MRR": mean_of("travel dev", "mrr"),
+    "MAP": mean_of("travel test", with_interval=True),
+    "MRR": mean_of("travel test", "mrr"),
+    "p, against bm25": p_of("travel test"),
+}
+"""Columns of a row on travel's duplicates."""
+
 OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
     "lei2016-travel": Table(
         "lei2016",
@@ -745,28 +754,13 @@ OF_PAPERS: Final[Mapping[str, Table | Facts]] = {
     ),
     "lei2016-words": Table(
         "lei2016-words",
-        {
-            "row": "{name}",
-            "dev MAP": mean_of("travel dev"),
-            "dev MRR": mean_of("travel dev", "mrr"),
-            "MAP": mean_of("travel test", with_interval=True),
-            "MRR": mean_of("travel test", "mrr"),
-            "p, against bm25": p_of("travel test"),
-        },
+        {"row": "{name}", **ON_TRAVEL},
         of_row("sets", "travel", "rows"),
     ),
     **{
         name: Table(
             name,
-            {
-                "row": "{name}",
-                "seeds": seeds,
-                "dev MAP": mean_of("travel dev"),
-                "dev MRR": mean_of("travel dev", "mrr"),
-                "MAP": mean_of("travel test", with_interval=True),
-                "MRR": mean_of("travel test", "mrr"),
-                "p, against bm25": p_of("travel test"),
-            },
+            {"row": "{name}", "seeds": seeds, **ON_TRAVEL},
             of_row("sets", "travel", "rows"),
         )
         for name in ("lei2016-own-vectors", "lei2016-variants")
